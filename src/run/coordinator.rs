@@ -21,10 +21,10 @@ const TIME_TOLERANCE: f64 = 0.03;
 /// The same before the first check: rounds that end without any verdict are of no use at all.
 const FIRST_TIME_TOLERANCE: f64 = 0.10;
 
-/// Why an execution ended.
+/// Reason why an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// What was asked is answered.
+    /// The question is answered.
     Decided,
     /// The figures are too coarse for what is open: no further round would change that.
     Resolution,
@@ -41,7 +41,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// As it stands on record.
+    /// Returns the word that stands on record.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Decided => "decided",
@@ -58,9 +58,9 @@ impl Reason {
 pub(crate) struct Coordinator<'a> {
     /// The question.
     pub(crate) study: &'a Study,
-    /// Where results go.
+    /// Ledger to which results go.
     pub(crate) ledger: SharedLedger,
-    /// Told of checks and warnings.
+    /// Watcher that is told of checks and warnings.
     pub(crate) watcher: &'a dyn Watcher,
 }
 
@@ -93,7 +93,7 @@ impl Coordinator<'_> {
         self.append(Event::Warned { text })
     }
 
-    /// Why nothing is measured in slices; none: something is, nothing could be, or it was said before.
+    /// Says why nothing is measured in slices; `None` if something is, nothing could be, or it was said before.
     fn no_slices(&self, executor: &dyn Executor) -> Option<String> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
@@ -263,7 +263,7 @@ impl Coordinator<'_> {
             .collect()
     }
 
-    /// One round, up to the turn that was not done.
+    /// Runs one round, up to the turn that was not done.
     fn round(
         &self,
         round: u32,
@@ -306,7 +306,7 @@ impl Coordinator<'_> {
         (order, orders)
     }
 
-    /// Each configuration goes through all workloads in its turn.
+    /// Executes whole turns: each configuration goes through all workloads in its turn.
     fn whole_turns(
         &self,
         round: u32,
@@ -336,8 +336,8 @@ impl Coordinator<'_> {
         Ok(Turned::Done)
     }
 
-    /// Within a workload the configurations follow each other at once, or take turns in slices, so that
-    /// what drifts has little time to come between them.
+    /// Executes a round workload by workload: within one the configurations follow each other at once, or take turns in
+    /// slices, so that what drifts has little time to come between them.
     fn workload_by_workload(
         &self,
         round: u32,
@@ -366,7 +366,7 @@ impl Coordinator<'_> {
         Ok(Turned::Done)
     }
 
-    /// What every configuration is measured on in a round that goes workload by workload.
+    /// Returns what every configuration is measured on in a round that goes workload by workload.
     fn asked(&self, round: u32, in_slices: bool) -> Vec<(usize, TrialKind)> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
@@ -458,7 +458,7 @@ impl Coordinator<'_> {
         }
     }
 
-    /// What a configuration lay on when it was first set up in this run, also before a `resume`.
+    /// Returns what a configuration lay on when it was first set up in this run, also before a `resume`.
     fn lies_on(&self, configuration: usize) -> Vec<StorageIdentity> {
         let ledger = self.ledger.lock();
         ledger.record().lies_on(configuration).to_vec()
@@ -475,7 +475,7 @@ impl Coordinator<'_> {
         missing.map(|(workload, _)| workload).collect()
     }
 
-    /// Whether a configuration has a complete trial of that workload and kind in a round.
+    /// Returns true if a configuration has a complete trial of that workload and kind in a round.
     fn has(&self, round: u32, configuration: usize, asked: (usize, TrialKind)) -> bool {
         let ledger = self.ledger.lock();
         let mut trials = ledger.record().trials();
@@ -488,7 +488,7 @@ impl Coordinator<'_> {
         })
     }
 
-    /// Whether the power of a trial is still to be cut.
+    /// Returns true if the power of a trial is still to be cut.
     fn lacks_cuts(&self, round: u32, configuration: usize, workload: usize) -> bool {
         let Some(crash) = &self.study.crash else {
             return false;

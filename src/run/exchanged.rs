@@ -11,7 +11,7 @@ use stackrace_layers::stack::{self as stacks, StandingStack};
 use stackrace_places::agent::message::Turn;
 use std::time::Duration;
 
-/// How often, and with what pause, it is looked before a trial fails.
+/// Number of looks, with a pause between two of them, before a trial fails.
 const LOOKS: usize = 3;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(30);
 
@@ -33,7 +33,7 @@ impl LocalExecutor<'_> {
         Ok(None)
     }
 
-    /// What a configuration lay on that cannot be set up any more, if that is not there.
+    /// Returns what a configuration lay on that cannot be set up any more, if that is not there.
     pub(super) fn gone(&self, turn: &Turn) -> Option<ExchangedStorage> {
         let stack = &self.study.configurations[turn.configuration].stack;
         // A machine that does not answer says so in the error of the layer.

@@ -8,7 +8,7 @@ use stackrace_base::event::Promised;
 use stackrace_judge::verdict::Verdict;
 use stackrace_places::agent::message::{RecoverOrder, Turn};
 
-/// How a turn ended.
+/// End of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Turned {
     /// Its trials were done, well or not.
@@ -33,7 +33,7 @@ pub(crate) trait Executor {
     /// The record cannot be written.
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken>;
 
-    /// Whether it can measure in slices.
+    /// Returns true if it can measure in slices.
     fn slices(&self) -> bool {
         false
     }
@@ -82,7 +82,7 @@ pub(crate) trait Executor {
 
 /// A part of a trial that begins.
 pub(crate) struct TrialStart<'a> {
-    /// From 1.
+    /// Number of the round, from 1.
     pub(crate) round: u32,
     /// Configuration by index.
     pub(crate) configuration: usize,
@@ -95,7 +95,7 @@ pub(crate) struct TrialStart<'a> {
     pub(crate) control: Option<Arc<Control>>,
 }
 
-/// Told what happens, as it happens.
+/// A watcher that is told what happens, as it happens.
 pub(crate) trait Watcher: Send + Sync {
     /// A trial's next part begins.
     fn begins(&self, start: &TrialStart<'_>);

@@ -9,7 +9,7 @@ use stackrace_layers::stack;
 use stackrace_machine::host::Host;
 use stackrace_places::agent::message::PhaseReply;
 
-/// Why a machine beside the first one does not go on with a trial.
+/// Reason why a machine beside the first one does not go on with a trial.
 pub(super) enum GroundTrouble {
     /// Something failed there.
     Failed(String),
@@ -38,7 +38,7 @@ impl From<GroundTrouble> for PhaseReply {
     }
 }
 
-/// What the directories of a run lay on when this machine first measured in each of them.
+/// Storage of the directories of a run, as it was when this machine first measured in each of them.
 #[derive(Debug, Default)]
 pub(crate) struct KnownGrounds(Mutex<BTreeMap<PathBuf, StorageIdentity>>);
 
@@ -62,7 +62,7 @@ impl KnownGrounds {
     }
 }
 
-/// What the directories of a trial lie on, as a machine beside the first one sees it.
+/// Storage of the directories of a trial, as a machine beside the first one sees it.
 pub(super) struct HeldGround(Vec<(PathBuf, StorageIdentity)>);
 
 impl HeldGround {

@@ -8,17 +8,17 @@ use super::executor::Broken;
 use stackrace_base::event::{Event, LogLine};
 use stackrace_results::record::{Index, Log, Record, RecordError};
 
-/// Where every event of a run goes.
+/// Keeper of every event of a run.
 pub(crate) struct Ledger {
     log: Log,
     index: Option<Index>,
     record: Record,
-    /// Why the index is no longer kept, for the one who asks.
+    /// Reason why the index is no longer kept, for the one who asks.
     index_trouble: Option<String>,
     copy: Option<LineCopy>,
 }
 
-/// Told each line as it is written; false: it wants no more of them.
+/// A function that is told each line as it is written; it returns false if it wants no more of them.
 pub(crate) type LineCopy = Box<dyn FnMut(&LogLine) -> bool + Send>;
 
 impl Ledger {
@@ -47,7 +47,7 @@ impl Ledger {
         }
     }
 
-    /// All lines that were recorded so far, read.
+    /// Returns all lines that were recorded so far, read.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
@@ -60,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// Why the index is not kept; none: it is.
+    /// Returns why the index is not kept; `None` if it is.
     pub(crate) fn index_trouble(&self) -> Option<&str> {
         self.index_trouble.as_deref()
     }

@@ -23,25 +23,25 @@ use stackrace_study::study::Study;
 pub(crate) struct LocalExecutor<'a> {
     /// The question.
     pub(crate) study: &'a Study,
-    /// Told every event, as it happens.
+    /// Function that is told every event, as it happens.
     pub(crate) tell: &'a dyn Fn(Event) -> Result<(), Broken>,
-    /// Where stacks live.
+    /// Host on which stacks live.
     pub(crate) host: &'a dyn Host,
     /// Its peers, which may measure in step with it.
     pub(crate) peers: &'a [Peer],
-    /// The clients that measure in its place, itself among them; none: it measures.
+    /// The clients that measure in its place, itself among them; `None` if it measures.
     pub(crate) clients: Option<ClientsReached>,
-    /// How the command line calls this machine, if it is another one than it was typed at.
+    /// Name of this machine on the command line, if it is another one than it was typed at.
     pub(crate) machine: Option<String>,
-    /// What exists because of us.
+    /// Journal of what exists because of us.
     pub(crate) journal: &'a Journal,
-    /// Where mount points are made.
+    /// Directory in which mount points are made.
     pub(crate) scratch: PathBuf,
-    /// Where time comes from.
+    /// Clock that time comes from.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Told what begins, and what went wrong.
+    /// Watcher that is told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
-    /// How to stop it.
+    /// Interrupt that stops it.
     pub(crate) interrupt: Arc<Interrupt>,
     /// Distinguishes the stacks of this execution from those of an earlier one of the same run.
     pub(crate) execution: String,
@@ -49,17 +49,17 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one turn to the next.
     pub(crate) standing: Vec<KeptStack>,
-    /// The client that was lost in this turn, and why; none: all are there.
+    /// The client that was lost in this turn, and why; `None` if all are there.
     pub(crate) lost: RefCell<Option<String>>,
-    /// What power cuts need.
+    /// Data that power cuts need.
     pub(crate) crash: CrashSide,
 }
 
 /// The clients of a storage, and the way to them.
 pub(crate) struct ClientsReached {
-    /// Who they are.
+    /// Names and places of the clients.
     pub(crate) clients: Clients,
-    /// To the coordinator, through which all of them are reached.
+    /// Connection to the coordinator, through which all of them are reached.
     pub(crate) connection: Arc<Connection>,
 }
 

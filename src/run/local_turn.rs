@@ -13,17 +13,17 @@ use stackrace_machine::host::drives;
 use stackrace_machine::journal::EntryId;
 use stackrace_places::agent::message::{RecoverOrder, Turn};
 
-/// How often a trial is measured in one round at most: pauses that go on would never let it end.
+/// Number of times that a trial is measured in one round at most: pauses that go on would never let it end.
 pub(super) const ATTEMPTS: u32 = 3;
 
-/// How the trials of a turn went.
+/// Result of the trials of a turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Going {
-    /// All are complete.
+    /// Every trial is complete.
     On,
-    /// One failed: its configuration is not tried again.
+    /// A trial failed: its configuration is not tried again.
     Failed,
-    /// One was interrupted.
+    /// A trial was interrupted.
     Interrupted,
 }
 
@@ -105,7 +105,7 @@ impl LocalExecutor<'_> {
         }
     }
 
-    /// Where the stack of a turn lives.
+    /// Returns the site at which the stack of a turn lives.
     pub(super) fn site_of(&self, turn: &Turn) -> Site<'_> {
         let (round, configuration) = (turn.round, turn.configuration);
         Site {
@@ -116,7 +116,7 @@ impl LocalExecutor<'_> {
         }
     }
 
-    /// The stack of a turn, and whether it is fresh; none: it could not be set up, which is on record.
+    /// Returns the stack of a turn, and whether it is fresh; `None` if it could not be set up, which is on record.
     pub(super) fn stack_for(&mut self, turn: &Turn) -> Result<Option<(KeptStack, bool)>, Broken> {
         let configuration = turn.configuration;
         let mut standing = self.standing.iter();
@@ -240,8 +240,8 @@ impl LocalExecutor<'_> {
         })
     }
 
-    /// A trial, measured again where the program did not run all the time it measured: such a trial
-    /// is on record and does not count. None: it was so each time.
+    /// Measures a trial, and again where the program did not run all the time it measured: such a
+    /// trial is on record and does not count. `None` if it was so each time.
     fn measured(&self, mut trial: Trial<'_>) -> Result<Option<Observation>, Broken> {
         for attempt in 1..=ATTEMPTS {
             let mut observation = trial.run();
@@ -394,14 +394,14 @@ impl LocalExecutor<'_> {
         }
     }
 
-    /// What is to be said of a configuration.
+    /// Names a configuration before what is to be said of it.
     fn of(&self, configuration: usize, what: &str) -> String {
         format!("{}: {what}", self.study.configurations[configuration].name)
     }
 }
 
-/// Why a complete trial does not count: on one of its machines the program did not run while it
-/// measured.
+/// Says why a complete trial does not count: on one of its machines the program did not run while
+/// it measured.
 pub(super) fn not_watched(trial: &Observation) -> Option<String> {
     let away = trial.away();
     if trial.ended != Ended::Complete || away.share() <= AWAY_SHARE {

@@ -24,7 +24,7 @@ use stackrace_places::agent::message::{
 use stackrace_places::agent::remote_host::Peer;
 use stackrace_study::study::{self, Kinds, Study};
 
-/// How long a peer is listened to before it is checked whether the trial is to be interrupted.
+/// Time for which a peer is listened to before it is checked whether the trial is to be interrupted.
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// A peer that measures in step.
@@ -37,7 +37,7 @@ pub(super) struct PeerPhases<'a> {
     metrics: Vec<Option<f64>>,
     paused_ns: u64,
     suspended_ns: u64,
-    /// What it said of its storage, if that is another one than before.
+    /// Storage that it reported, if that is another one than before.
     exchanged: RefCell<Option<ExchangedStorage>>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> PeerPhases<'a> {
         }
     }
 
-    /// What it measured until now.
+    /// Returns what it measured until now.
     pub(super) fn node(&mut self) -> OtherNode {
         OtherNode {
             host: self.host.name().to_owned(),
@@ -125,7 +125,7 @@ impl<'a> PeerPhases<'a> {
         }
     }
 
-    /// What it said of its storage; none: nothing, or it is what it was.
+    /// Returns what it said of its storage; `None` if it said nothing, or it is what it was.
     pub(super) fn exchanged(&self) -> Option<Box<ExchangedStorage>> {
         self.exchanged.take().map(Box::new)
     }
@@ -198,7 +198,7 @@ pub(crate) fn serve(order: &PhaseOrder, task: Task) {
     say(PhaseReply::Ended);
 }
 
-/// When phases are to begin. Without a machine that asks nothing is to go on: it is interrupted.
+/// Passes on when phases are to begin. Without a machine that asks nothing is to go on: it is interrupted.
 fn starts(requests: Receiver<WorkerRequest>, interrupt: Arc<Interrupt>) -> Receiver<()> {
     let (sender, starts) = channel();
     std::thread::spawn(move || {
@@ -292,7 +292,7 @@ fn in_step(
     Ok(())
 }
 
-/// Where the workload works.
+/// Returns the place where the workload works.
 fn place<'a>(
     order: &'a PhaseOrder,
     cold: bool,

@@ -15,14 +15,14 @@ use stackrace_places::agent::message::Turn;
 use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use stackrace_study::study::Study;
 
-/// How long a worker is listened to before it is checked whether the turn is to be interrupted.
+/// Time for which a worker is listened to before it is checked whether the turn is to be interrupted.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// A worker that waits for its next turn.
 pub(crate) struct RemoteWorker {
-    /// Where it is; of several, a level of the study's factor of places.
+    /// Name of its place; of several, a level of the study's factor of places.
     pub(crate) place: String,
-    /// What its turns are asked for in.
+    /// Conversation in which its turns are asked for.
     pub(crate) conversation: Conversation,
 }
 
@@ -50,13 +50,13 @@ impl RemoteWorker {
 pub(crate) struct RemoteExecutor<'a> {
     /// The question.
     pub(crate) study: &'a Study,
-    /// Where results go.
+    /// Ledger to which results go.
     pub(crate) ledger: SharedLedger,
-    /// Told what begins, and what went wrong.
+    /// Watcher that is told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
-    /// How to stop it.
+    /// Interrupt that stops it.
     pub(crate) interrupt: Arc<Interrupt>,
-    /// One for each place.
+    /// Worker of each place.
     pub(crate) workers: Vec<RemoteWorker>,
 }
 
@@ -66,7 +66,7 @@ impl Executor for RemoteExecutor<'_> {
         self.executed(worker, TurnRequest::Execute(turn.clone()))
     }
 
-    /// Several places would have to change turns in step.
+    /// Returns true for one place: several would have to change turns in step.
     fn slices(&self) -> bool {
         self.workers.len() == 1
     }
@@ -156,7 +156,7 @@ impl RemoteExecutor<'_> {
         Ok(())
     }
 
-    /// Of several places each has hosts of its own.
+    /// Names the host of a command with its place: of several places each has hosts of its own.
     fn named(&self, worker: &RemoteWorker, event: Event) -> Event {
         match event {
             Event::Command(mut command) if self.workers.len() > 1 => {

@@ -21,11 +21,11 @@ pub(crate) struct SingleTrial<'a> {
     pub(crate) directory: &'a Path,
     /// A file or device that is only read, in place of data that are laid out.
     pub(crate) existing: Option<&'a Path>,
-    /// The data leave the page cache before each pass.
+    /// True if the data leave the page cache before each pass.
     pub(crate) cold: bool,
-    /// Everything random follows from it.
+    /// Seed of everything random.
     pub(crate) seed: u64,
-    /// Ends it at once.
+    /// Interrupt that ends it at once.
     pub(crate) interrupt: &'a Interrupt,
 }
 
@@ -37,7 +37,7 @@ pub(crate) trait AroundPhase {
     fn after(&mut self, _phase: usize, _outcome: &PhaseOutcome) {}
 }
 
-/// Nothing is done around phases.
+/// Does nothing around phases.
 impl AroundPhase for () {
     fn before(&mut self, _phase: usize) {}
 }

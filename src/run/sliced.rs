@@ -21,7 +21,7 @@ struct SlicedTrial<'a> {
     trial: &'a Trial<'a>,
     site: TrialSite<'a>,
     directory: &'a Path,
-    /// Whether its directory exists.
+    /// True if its directory exists.
     made: bool,
     /// Data that may stay for the next trial.
     data: Option<KeptData>,

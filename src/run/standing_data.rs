@@ -21,7 +21,7 @@ const PLAIN_DISKS: &[&str] = &["sd", "vd", "xvd", "nvme", "mmcblk"];
 /// The data of a workload that makes one large file: no names and sizes of many need be forgotten.
 const ONE_FILE: u64 = 1;
 
-/// Whether no memory of this machine caches a disk's blocks; the kernel's files are read with `read`.
+/// Returns true if no memory of this machine caches a disk's blocks; the kernel's files are read with `read`.
 fn is_plain(name: &str, read: impl Fn(&Path) -> Option<String>) -> bool {
     let dio = format!("/sys/block/{name}/loop/dio");
     let direct = |text: String| text.trim() == "1";
@@ -47,14 +47,14 @@ impl Trial<'_> {
         self.configured().data_of(self.workload)
     }
 
-    /// Whether the workload after it works on the data that it leaves.
+    /// Returns true if the workload after it works on the data that it leaves.
     fn passes_data_on(&self) -> bool {
         let next = self.configured().workloads.get(self.workload + 1);
         self.knows_its_data() && next.is_some_and(|next| next.uses_data_before())
     }
 
-    /// Whether what lies on the stack can be compared with what it was: not on other machines, nor on
-    /// bare devices, nor after a pass that wears the stack in.
+    /// Returns true if what lies on the stack can be compared with what it was: not on other machines, nor on bare
+    /// devices, nor after a pass that wears the stack in.
     fn knows_its_data(&self) -> bool {
         self.standing.others().is_empty()
             && self.standing.bare().is_none()
@@ -112,8 +112,8 @@ impl Trial<'_> {
         mount.ok().map(|mount| mount.file_system)
     }
 
-    /// Whether nothing but the pages of the trial's own files could answer from memory: large files on
-    /// a plain disk of this machine. Dropping all caches would cost time, and others theirs.
+    /// Returns true if nothing but the pages of the trial's own files could answer from memory: large files on a plain
+    /// disk of this machine. Dropping all caches would cost time, and others theirs.
     pub(super) fn own_files_suffice(&self) -> bool {
         let devices = self.standing.devices();
         let host = self.executor.host;

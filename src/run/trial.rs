@@ -21,7 +21,7 @@ use stackrace_machine::observe::{self, Pulse, Snapshot};
 use stackrace_places::agent::message::PhaseOrder;
 use stackrace_study::study::Configuration;
 
-/// So many files of a trial's data are looked at to tell whether it starts cold.
+/// Number of files of a trial's data that are looked at to tell whether it starts cold.
 const RESIDENCY_FILES_MAX: usize = 512;
 
 /// A note on a trial that was to work on the data of another one.
@@ -39,17 +39,17 @@ pub(super) struct Trial<'a> {
     pub(super) standing: &'a StandingStack,
     /// Data that lie on the stack from earlier trials, by workload.
     pub(super) data: &'a RefCell<BTreeMap<usize, KeptData>>,
-    /// Whether the stack stays up, so that data left there can serve another trial.
+    /// True if the stack stays up, so that data left there can serve another trial.
     pub(super) keeps: bool,
     pub(super) round: u32,
     pub(super) position: usize,
     pub(super) configuration: usize,
     pub(super) workload: usize,
-    /// What is to be done before.
+    /// Work that is to be done before.
     pub(super) before: Before,
 }
 
-/// Where and with what a trial works.
+/// Place of a trial, and what it works with.
 pub(super) struct TrialSite<'a> {
     directory: &'a Path,
     bare: Option<BareDevices<'a>>,
@@ -75,19 +75,19 @@ impl TrialSite<'_> {
     }
 }
 
-/// What is done to a stack before a trial.
+/// Work that is done to a stack before a trial.
 #[derive(Clone, Copy)]
 pub(super) enum Before {
     /// The trial begins as the one before has left the stack.
     Nothing,
-    /// It is written over from beginning to end if no earlier trial had that done, then used until
-    /// it is steady.
+    /// The stack is written over from beginning to end if no earlier trial had that done, then used
+    /// until it is steady.
     Preconditioning {
         /// Bytes to write over; 0: it was done.
         capacity: u64,
     },
-    /// It is being used until it is steady, and this is the pass of that number, from 1: nothing of
-    /// it is kept but its figure.
+    /// The stack is being used until it is steady, and this is the pass of that number, from 1:
+    /// nothing of it is kept but its figure.
     Pass(u32),
 }
 
@@ -438,14 +438,15 @@ impl Trial<'_> {
         }
     }
 
-    /// What was measured is of this stack only if all its machines were there until the end.
+    /// Checks that all machines of the stack are there: what was measured is of this stack only if they were until the
+    /// end.
     pub(super) fn all_there(&self) -> Result<(), Ended> {
         let whole = self.standing.is_whole(self.executor.host);
         let control = self.executor.interrupt.control();
         whole.map_err(|error| self.elsewhere(&control, error.to_string()))
     }
 
-    /// What a phase's end means for the trial.
+    /// Returns what a phase's end means for the trial.
     pub(super) fn accept(&self, control: &Control, outcome: &PhaseOutcome) -> Result<(), Ended> {
         match (&outcome.error, outcome.ended) {
             (Some(error), _) => Err(self.ended(control, error.to_string())),
@@ -524,7 +525,7 @@ impl Trial<'_> {
         Ok((settled, resident))
     }
 
-    /// The same for every configuration of a round, different for each round, workload and pass.
+    /// Returns the seed: the same for every configuration of a round, different for each round, workload and pass.
     pub(super) fn seed(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.executor.study.seed.to_le_bytes());
@@ -567,7 +568,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The same of an error that says which machine it comes from.
+    /// Returns the same of an error that says which machine it comes from.
     pub(super) fn elsewhere(&self, control: &Control, error: String) -> Ended {
         if control.stopped() {
             Ended::Interrupted

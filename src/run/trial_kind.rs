@@ -8,17 +8,17 @@ use stackrace_machine::observe::IO_LIMIT;
 use stackrace_results::record::Record;
 use stackrace_study::study::Study;
 
-/// How the trials of a workload are measured.
+/// Way in which the trials of a workload are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrialKind {
-    /// Each in one go.
+    /// Trials that are measured in one go each.
     Whole,
-    /// The configurations take turns of so many ns.
+    /// Trials whose configurations take turns of so many ns.
     Sliced(u64),
 }
 
 impl TrialKind {
-    /// Whether a trial on record is of this kind.
+    /// Returns true if a trial on record is of this kind.
     pub(super) fn is_of(self, sliced: bool) -> bool {
         matches!(self, Self::Sliced(_)) == sliced
     }
@@ -32,8 +32,8 @@ pub(super) fn io_limit<'a>(study: &Study, record: &'a Record) -> Option<&'a str>
     limit.filter(|_| !chosen)
 }
 
-/// How a workload, by its index, is measured in a round, in this order, where the executor can measure
-/// in slices.
+/// Returns how a workload, by its index, is measured in a round, in this order, where the executor can measure in
+/// slices.
 pub(super) fn trial_kinds(
     study: &Study,
     record: &Record,

@@ -38,7 +38,7 @@ impl TurnReporter {
         self.say(TurnReply::Happened(Box::new(event)))
     }
 
-    /// What a host is to tell of the commands that it runs.
+    /// Returns the sink through which a host tells of the commands that it runs.
     pub(crate) fn commands(&self) -> Sink {
         let reporter = self.clone();
         Arc::new(move |command| {
@@ -68,7 +68,7 @@ impl Watcher for TurnReporter {
     }
 }
 
-/// What a coordinator asks for at once.
+/// Work that a coordinator asks for at once.
 pub(crate) enum AskedTurns {
     /// A turn.
     One(Turn),

@@ -11,22 +11,22 @@ use stackrace_study::study::{HOST, Study};
 
 use super::machine_options::MachineOptions;
 
-/// Where a command works.
+/// Place where a command works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskedPlace {
-    /// On this machine.
+    /// This machine.
     Here,
-    /// On machines over SSH, with this program on them.
+    /// Machines over SSH, with this program on them.
     Ssh,
-    /// On machines that have nothing but a shell.
+    /// Machines that have nothing but a shell.
     Shell,
-    /// On several clients of one storage.
+    /// Several clients of one storage.
     Clients,
-    /// In guests of the lab, in real time.
+    /// Guests of the lab, in real time.
     Lab,
-    /// In guests of the lab, in virtual time.
+    /// Guests of the lab, in virtual time.
     Virtual,
-    /// On a machine whose power is really cut.
+    /// A machine whose power is really cut.
     RealCut,
 }
 
@@ -37,17 +37,17 @@ pub(crate) const PLACES: [AskedPlace; 7] = [Here, Ssh, Shell, Clients, Lab, Virt
 
 /// Both clocks of the lab.
 const GUESTS: &[AskedPlace] = &[Lab, Virtual];
-/// All that is no guest of the lab.
+/// Every place but guests of the lab.
 const MACHINES: &[AskedPlace] = &[Here, Ssh, Shell, Clients, RealCut];
-/// All but several clients.
+/// Every place but several clients.
 const NO_CLIENTS: &[AskedPlace] = &[Here, Ssh, Shell, Lab, Virtual, RealCut];
 
 /// An option, and where it would be ignored.
 #[derive(Debug)]
 pub(crate) struct PlacedOption {
-    /// As it is typed, without its dashes.
+    /// Name of the option as it is typed, without its dashes.
     pub(crate) name: &'static str,
-    /// The commands that this row is about; empty: all that have the option.
+    /// Commands that this row is about; if empty, all that have the option.
     commands: &'static [&'static str],
     /// Places where it would be ignored, and why; at all others it is used.
     refused: &'static [(&'static [AskedPlace], &'static str)],
@@ -71,13 +71,13 @@ const fn of(
     }
 }
 
-/// What is said of an option of the lab outside of it.
+/// Words for an option of the lab outside of it.
 const NEEDS_LAB: &str = "is for guests of the lab, and this does not run in them";
-/// What is said of an option that belongs to a cut of the power.
+/// Words for an option that belongs to a cut of the power.
 const NO_GUESTS: &str = "is for real machines: guests of the lab are cut without a command";
 const NO_SHARED: &str = "is for stacks on one machine, and clients share a storage";
 const NO_SHELL_CUT: &str = "is for machines with this program on them";
-/// What is said of the ways to other machines where there are none.
+/// Words for the ways to other machines where there are none.
 const REACHED: &str = "says how other machines are reached, and none is named";
 const NO_LOGIN: &str = "is for other machines: guests of the lab are reached without it";
 
@@ -306,7 +306,7 @@ pub(crate) const OPTIONS: &[PlacedOption] = &[
     everywhere("with"),
 ];
 
-/// Where `clean` works.
+/// Places where `clean` works.
 const PLACES_OF_CLEAN: &[AskedPlace] = &[Here, Ssh, Shell, Clients];
 
 /// The commands that work at a place, and at which ones.
@@ -319,8 +319,8 @@ pub(crate) const COMMANDS: [(&str, &[AskedPlace]); 6] = [
     ("run", &PLACES),
 ];
 
-/// Where an option of a command is used, for `--help`: ` [not with --clients, --lab]`; nothing where it is used at
-/// all places of the command.
+/// Names the places where an option of a command is not used, for `--help`: ` [not with --clients, --lab]`; empty if it
+/// is used at all places of the command.
 pub(crate) fn help_words(command: &str, name: &str) -> String {
     let of_command = COMMANDS.iter().find(|(known, _)| *known == command);
     let (Some((_, places)), Some(row)) = (of_command, row(command, name)) else {
@@ -354,7 +354,7 @@ pub(crate) fn help_words(command: &str, name: &str) -> String {
     }
 }
 
-/// The row of an option of a command; none: there is none.
+/// Finds the row of an option of a command; `None` if there is none.
 fn row(command: &str, name: &str) -> Option<&'static PlacedOption> {
     let named = |one: &&PlacedOption| one.name == name;
     let own = |one: &&PlacedOption| one.commands.contains(&command);
@@ -365,7 +365,7 @@ fn row(command: &str, name: &str) -> Option<&'static PlacedOption> {
 }
 
 impl PlacedOption {
-    /// Why it would be ignored at a place; none: it is used there, or refused by what it is about.
+    /// Returns why it would be ignored at a place; `None` if it is used there, or refused by what it is about.
     fn unused_at(&self, place: AskedPlace) -> Option<&'static str> {
         let mut refused = self.refused.iter();
         let (_, why) = refused.find(|(places, _)| places.contains(&place))?;
@@ -373,11 +373,11 @@ impl PlacedOption {
     }
 }
 
-/// What was typed: the command, and its options by name, without those that a default or a variable of the
-/// environment gave.
+/// A command as it was typed, and its options by name, without those that a default or a variable of the environment
+/// gave.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TypedOptions {
-    /// As it is typed: `run`.
+    /// Name of the command as it is typed: `run`.
     pub(crate) command: String,
     /// Its options, without their dashes.
     pub(crate) names: Vec<String>,
@@ -445,7 +445,7 @@ impl AskedPlace {
         }
     }
 
-    /// As `--help` and the documentation call it: by the option that names it.
+    /// Names the place as `--help` and the documentation do: by the option that stands for it.
     fn words(self) -> &'static str {
         match self {
             Here => "this machine",
@@ -459,7 +459,7 @@ impl AskedPlace {
     }
 }
 
-/// Whether an option of a command is in the table.
+/// Returns true if an option of a command is in the table.
 #[cfg(test)]
 pub(crate) fn has_row(command: &str, name: &str) -> bool {
     row(command, name).is_some()

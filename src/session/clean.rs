@@ -16,13 +16,13 @@ use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
 use stackrace_results::record::Store;
 
-/// What became of one thing a dead run left.
+/// Fate of one thing that a dead run left.
 pub(crate) enum Cleaned {
-    /// It is there, and would be undone.
+    /// The thing is there, and would be undone.
     Listed(String),
-    /// It was there, and is removed.
+    /// The thing was there, and is removed.
     Undone(String),
-    /// It could not be undone: what, and why.
+    /// The thing could not be undone: what, and why.
     Failed(String, String),
     /// A journal was left alone: it belongs to a run that goes on.
     Live(String),
@@ -50,23 +50,23 @@ impl std::fmt::Display for Cleaned {
 }
 
 impl Cleaned {
-    /// Whether something is left, also of a run that goes on: its directory is still needed.
+    /// Returns true if something is left, also of a run that goes on: its directory is still needed.
     pub(crate) fn is_left_alone(&self) -> bool {
         self.is_left() || matches!(self, Self::Live(_))
     }
 
-    /// Whether something is left that should not be.
+    /// Returns true if something is left that should not be.
     pub(crate) fn is_left(&self) -> bool {
         matches!(self, Self::Failed(..) | Self::Busy(..) | Self::Refused(..))
     }
 }
 
-/// What `clean` is to do.
+/// Task of `clean` and its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cleaning {
-    /// Only say what would be undone.
+    /// True to only say what would be undone.
     pub(crate) list: bool,
-    /// Whether the user permits the commands with which studies take down what they set up.
+    /// True if the user permits the commands with which studies take down what they set up.
     pub(crate) allow_commands: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn clean(context: &Context, cleaning: Cleaning) -> Result<Vec<Cleaned
     Ok(cleaned)
 }
 
-/// What would be undone of a journal.
+/// Lists what would be undone of a journal.
 fn listed(context: &Context, path: &Path, cleaned: &mut Vec<Cleaned>) {
     let looked = Journal::look(path).and_then(|journal| stack::check_all(&journal));
     let undos = match looked {
@@ -150,7 +150,7 @@ fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Clean
     cleaned.extend(failed.map(|(what, why)| Cleaned::Failed(what.to_string(), why)));
 }
 
-/// Why nothing of a journal is undone.
+/// Says why nothing of a journal is undone.
 pub(super) fn left_alone(path: &Path, error: &JournalError) -> Cleaned {
     let why = match error {
         JournalError::Live { .. } => return Cleaned::Live(error.to_string()),
@@ -160,7 +160,7 @@ pub(super) fn left_alone(path: &Path, error: &JournalError) -> Cleaned {
     Cleaned::Refused(why, error.next())
 }
 
-/// How often, and with what pause, a lock is tried for.
+/// Number of attempts to get a lock; `LOCK_PAUSE` lies between two of them.
 const LOCK_TRIES: usize = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
@@ -207,7 +207,7 @@ pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Resul
     Ok(())
 }
 
-/// Whether a dead run left something on one of these machines.
+/// Returns true if a dead run left something on one of these machines.
 ///
 /// # Errors
 /// The store cannot be read.

@@ -41,23 +41,23 @@ const PROCESSES: &str = "processes on each client";
 /// The kernel's version.
 const KERNEL: &str = "/proc/sys/kernel/osrelease";
 
-/// How many clients are connected at the same time: an sshd lets ten in before they have said who
-/// they are (`MaxStartups` of sshd_config(5)).
+/// Number of clients that are connected at the same time: an sshd lets ten in before they have said
+/// who they are (`MaxStartups` of sshd_config(5)).
 const CONNECTING: usize = 8;
 
-/// What a second Ctrl-C leaves to do.
+/// Tasks that are left after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean --clients CLIENTS` removes what is left, `stackrace resume` continues the run";
 
 /// The clients a run is made by, and how they are reached.
 #[derive(Debug)]
 pub(crate) struct AskedClients {
-    /// As the command line says it.
+    /// Clients in the words of the command line.
     started: String,
     pub(super) clients: Clients,
     ways: Vec<Way>,
 }
 
-/// The clients that the command line names; none: it names none.
+/// Returns the clients that the command line names; `None` if it names none.
 ///
 /// # Errors
 /// They make no sense, or not for this study.
@@ -82,7 +82,7 @@ pub(crate) fn asked_for(
 }
 
 impl AskedClients {
-    /// The clients that the command line names, of which no study needs to know; none: it names none.
+    /// Returns the clients that the command line names, of which no study needs to know; `None` if it names none.
     ///
     /// # Errors
     /// They make no sense.
@@ -101,7 +101,7 @@ impl AskedClients {
         self.ways.len() as u64 * u64::from(self.clients.processes)
     }
 
-    /// What is started where, a line for each client.
+    /// Says what is started where, a line for each client.
     fn started_where(&self) -> String {
         let mut text = format!(
             "Clients: {}, all at the same time. {} conducts\n",
@@ -197,7 +197,7 @@ struct ConnectedClients<'a> {
 }
 
 impl<'a> ConnectedClients<'a> {
-    /// Connects all of them, or none: where one is not reached, the others are let go.
+    /// Connects all clients or not one: where one is not reached, the others are let go.
     fn connect(asked: &'a AskedClients) -> Result<Self, Failure> {
         let router = Router::new(Duration::ZERO);
         let all = asked.ways.len() * asked.clients.processes as usize;
@@ -347,7 +347,7 @@ fn directories(study: &Study) -> Vec<PathBuf> {
     named.into_iter().collect()
 }
 
-/// The Job that has to run before a study is measured by its pods; none: the clients are no pods.
+/// Returns the Job that has to run before a study is measured by its pods; `None` if the clients are no pods.
 pub(crate) fn manifest(study: &Study, options: ClientsOptions<'_>) -> Option<String> {
     let job = options.started?.strip_prefix("kubernetes:")?;
     let directories = directories(study);
@@ -357,7 +357,7 @@ pub(crate) fn manifest(study: &Study, options: ClientsOptions<'_>) -> Option<Str
     Some(launcher::manifest(job, count, &directories))
 }
 
-/// What is started where, and what the study would do there.
+/// Says what is started where, and what the study would do there.
 ///
 /// # Errors
 /// A client is not reached, or cannot say.

@@ -31,7 +31,7 @@ use stackrace_study::study::Study;
 
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
-/// More of the free space than this is never asked for.
+/// Share of the free space beyond which nothing is asked for.
 const FREE_SHARE: f64 = 0.8;
 /// Least data of a workload on each client, unless one machine alone would have less, bytes.
 const CLIENT_LEAST: u64 = 4 << 20;
@@ -42,39 +42,39 @@ const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
 pub(super) struct ComparedPath {
-    /// Absolute, without links.
+    /// Absolute path, without links.
     pub(super) path: PathBuf,
-    /// The same as text.
+    /// Its path as text.
     pub(super) text: String,
     mount: MountInfo,
-    /// What it lies on: the same until the run ends, or nothing counts.
+    /// Storage it lies on: the same until the run ends, or nothing counts.
     lies_on: StorageIdentity,
     free: u64,
 }
 
-/// What is asked of a comparison.
+/// Request for a comparison.
 pub(crate) struct CompareRequest {
     /// Directories on the storage to compare.
     pub(crate) directories: Vec<PathBuf>,
-    /// What the storage is for.
+    /// Purpose of the storage.
     pub(crate) purpose: &'static Purpose,
-    /// How long it may take, ns.
+    /// Time that it may take, ns.
     pub(crate) time_ns: u64,
-    /// It is a first impression, and said to be one.
+    /// True if it is a first impression, and said to be one.
     pub(crate) quick: bool,
-    /// Bytes per workload; none: what fits the time.
+    /// Bytes per workload; `None` for what fits the time.
     pub(crate) size: Option<u64>,
     /// A run whose sizes are to be repeated.
     pub(crate) like: Option<String>,
-    /// Do not stop before every workload is decided too.
+    /// True to go on until every workload is decided too.
     pub(crate) each: bool,
-    /// Go on where the comparison would mislead.
+    /// True to go on where the comparison would mislead.
     pub(crate) anyway: bool,
-    /// Keep caches warm.
+    /// True to keep caches warm.
     pub(crate) warm: bool,
-    /// The clients that measure at the same time; none: this machine measures.
+    /// Clients that measure at the same time; `None` if this machine measures.
     pub(crate) clients: Option<AskedClients>,
-    /// What the command line says instead of the study.
+    /// Settings that the command line gives instead of the study.
     pub(crate) overrides: Overrides,
 }
 
@@ -82,15 +82,15 @@ pub(crate) struct CompareRequest {
 pub(crate) struct PreparedComparison {
     /// Its study, as text.
     pub(crate) text: String,
-    /// The run whose sizes it has; none: they are new.
+    /// The run whose sizes it has; `None` if they are new.
     like: Option<String>,
     /// Seconds of a round, as far as it is known.
     round_seconds: f64,
-    /// What there is no time for, in one sentence.
+    /// Work that there is no time for, in one sentence.
     short: Option<String>,
     /// Time spent on preparing, ns: part of the time that is allowed.
     spent_ns: u64,
-    /// What the reader of its result must know.
+    /// Warnings for the reader of its result.
     warnings: Vec<String>,
     sides: Vec<ComparedPath>,
     /// Ctrl-C, caught since the first trial that finds a size.
@@ -269,7 +269,7 @@ pub(crate) fn run(
     execute::start(context, of, &warnings, &[], observer)
 }
 
-/// What the reader of a result of `--quick` must know.
+/// Warns the reader of a result of `--quick`.
 pub(super) fn first_impression(time_ns: u64) -> String {
     format!(
         "this is a first impression from {}: few rounds of short trials",
@@ -359,7 +359,7 @@ pub(super) fn watched<'a>(host: &'a dyn Host, sides: &[ComparedPath]) -> Watched
     WatchedDirs::known(host, before.collect())
 }
 
-/// Why comparing these would mislead, one sentence each.
+/// Lists the reasons why comparing these would mislead, one sentence each.
 fn misleading(sides: &[ComparedPath]) -> Vec<String> {
     let mut reasons = Vec::new();
     for (index, side) in sides.iter().enumerate() {
@@ -379,7 +379,7 @@ fn misleading(sides: &[ComparedPath]) -> Vec<String> {
     reasons
 }
 
-/// What must be said where the data fit into memory and may be read from there.
+/// Warns where the data fit into memory and may be read from there.
 fn cache_warning(study: &Study, warm: bool) -> Option<String> {
     let memory = observe::memory_bytes()?;
     let largest = study.working_set_bytes();
@@ -431,7 +431,7 @@ fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
     paths.iter().map(side).collect()
 }
 
-/// What is asked where nothing else is said than the directories.
+/// Returns the request where nothing else is said than the directories.
 #[cfg(any(test, feature = "testing"))]
 fn request_for(paths: &[PathBuf]) -> CompareRequest {
     CompareRequest {

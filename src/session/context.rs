@@ -11,22 +11,22 @@ use stackrace_machine::journal::JournalError;
 use stackrace_places::agent::remote_host::Peer;
 use stackrace_results::record::{RecordError, Store};
 
-/// What the command line and the environment say of every command.
+/// Part of the command line and the environment that concerns every command.
 pub(crate) struct Context {
-    /// Where runs are kept; none: neither the command line nor the environment names a place.
+    /// Directory of the runs; `None` if neither the command line nor the environment names a place.
     pub(crate) store: Option<PathBuf>,
     /// The command line, for the record.
     pub(crate) command: Vec<String>,
     /// The other machines of a stack, from number 2 on.
     pub(crate) peers: Vec<Peer>,
-    /// How the command line calls this machine, if it is another one than it was typed at.
+    /// Name of this machine on the command line, if it is another one than it was typed at.
     pub(crate) called: Option<String>,
-    /// Whether it is a guest in virtual time, whose stacks have their second machine in its own kernel.
+    /// True on a guest in virtual time, whose stacks have their second machine in its own kernel.
     pub(crate) one_kernel: bool,
 }
 
 impl Context {
-    /// Where runs are kept. A command that keeps nothing never asks, and runs without one.
+    /// Returns the directory of the runs. A command that keeps nothing never asks, and runs without one.
     ///
     /// # Errors
     /// No place is named.
@@ -48,7 +48,7 @@ impl Context {
         Store::open(&self.store_dir()?).map_err(unrecorded)
     }
 
-    /// This machine with its peers; every command goes to `sink`.
+    /// Returns this machine with its peers; every command goes to `sink`.
     pub(crate) fn host(&self, sink: Sink) -> LocalHost {
         let cleaned_by = self.cleaned_by();
         let peers = self.peers.iter().map(|peer| -> Box<dyn Host> {

@@ -52,7 +52,7 @@ pub(crate) fn start(argv: &[OsString], said: &File) -> Result<Process, HostError
     Process::start(argv, Path::new("."), Streams::Open(said))
 }
 
-/// How a program ended.
+/// Says how a program ended.
 fn in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "It ended well.".to_owned(),

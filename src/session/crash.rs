@@ -48,7 +48,7 @@ pub(super) fn check(study: &Study, power: PowerSource) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the power of these stacks can be cut: all are of one kind.
+/// Says how the power of these stacks can be cut: all are of one kind.
 fn ways(study: &Study) -> String {
     let mut stacks = study.configurations.iter().map(|each| &each.stack);
     // Each can be cut in one of both ways, which was checked before.
@@ -58,10 +58,10 @@ fn ways(study: &Study) -> String {
     }
 }
 
-/// What a run's power cuts are.
+/// Origin of a run's power cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PowerSource {
-    /// Computed for the modelled drives of a guest in virtual time.
+    /// Cuts computed for the modelled drives of a guest in virtual time.
     Modelled,
     /// Commands of the user's cut the power of a real machine.
     Commands,
@@ -84,8 +84,7 @@ pub(super) fn cuts_of_trial(
     before.saturating_add(1)..=before.saturating_add(count)
 }
 
-/// What the cuts of one trial are drawn from. Without the configuration: all of a round meet the same
-/// accidents.
+/// Seed from which the cuts of one trial are drawn. Without the configuration: all of a round meet the same accidents.
 pub(super) fn seed_of_trial(study: &Study, round: u32, workload: usize) -> u64 {
     let mut hash = blake3::Hasher::new();
     hash.update(b"power cuts of a trial");

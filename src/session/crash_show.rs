@@ -22,13 +22,13 @@ const REQUESTS: usize = 16;
 
 /// A loss that was made again.
 pub(crate) struct LossAgain {
-    /// What the drives were asked around the cut, a line each.
+    /// Requests to the drives around the cut, a line each.
     pub(crate) drives: Vec<String>,
-    /// What was found this time.
+    /// Findings of this time.
     pub(crate) cut: Cut,
 }
 
-/// Whether cuts of this run can be made again: those of a real machine cannot.
+/// Returns true if cuts of this run can be made again: those of a real machine cannot.
 pub(crate) fn is_simulated(record: &Record) -> bool {
     virtual_clock::made(record)
 }
@@ -62,7 +62,7 @@ pub(crate) fn cut_again(
     })
 }
 
-/// What the guest of a trial left, with the ledgers on record.
+/// Packs what the guest of a trial left, with the ledgers on record.
 fn package(
     lab: &VirtualLab<'_>,
     assignment: &Assignment,
@@ -99,7 +99,7 @@ fn package(
     Ok(package)
 }
 
-/// What a guest finds after the cut.
+/// Returns what a guest finds after the cut.
 fn recovered(
     lab: &VirtualLab<'_>,
     assignment: &Assignment,

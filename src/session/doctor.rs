@@ -18,48 +18,48 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the machine is listened to.
+/// Time for which the machine is listened to.
 const LISTENED: Duration = Duration::from_secs(3);
-/// Between two pieces of work that are timed meanwhile.
+/// Pause between two pieces of work that are timed meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What this machine can do.
+/// Abilities of this machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Health {
     /// Kernel, processor, memory and their like, by name.
     pub(crate) machine: Vec<(String, String)>,
-    /// Whether this is root.
+    /// True if this is root.
     pub(crate) root: bool,
-    /// Whether asynchronous I/O works, or why not.
+    /// Asynchronous I/O, or the reason why it does not work.
     pub(crate) io_uring: Ability,
     /// Hardware virtualisation for the guests of the lab.
     pub(crate) kvm: Ability,
-    /// Where runs are kept.
+    /// Directory of the runs.
     pub(crate) store: StoreRoom,
-    /// Each kind of layer.
+    /// State of each kind of layer.
     pub(crate) layers: Vec<LayerHealth>,
-    /// What a part of this program beside the layers needs: the lab, other machines, `afp`.
+    /// Needs of the parts of this program beside the layers: the lab, other machines, `afp`.
     pub(crate) parts: Vec<PartHealth>,
     /// Images of the lab's systems.
     pub(crate) images: Vec<PartHealth>,
     /// Packages that hold what is missing, by Debian's names.
     pub(crate) install: Vec<&'static str>,
-    /// Whether apt is there to install them.
+    /// True if apt is there to install them.
     pub(crate) apt: bool,
-    /// What dead runs left behind, a line each.
+    /// Things that dead runs left behind, a line each.
     pub(crate) left: Vec<String>,
-    /// How noisy it is; none: it was not listened to.
+    /// Noise of the machine; `None` if it was not listened to.
     pub(crate) noise: Option<Noise>,
 }
 
 /// Something that is there, or why it is not.
 #[derive(Debug, Serialize)]
 pub(crate) struct Ability {
-    /// Whether it is there.
+    /// True if it is there.
     pub(crate) available: bool,
-    /// Why not, or what is not known yet, one clause.
+    /// Reason why it is not there, or what is not known yet, one clause.
     pub(crate) why: Option<String>,
-    /// What to do about it; empty: nothing helps.
+    /// Advice; empty if nothing helps.
     pub(crate) next: String,
 }
 
@@ -77,23 +77,23 @@ impl Ability {
     }
 }
 
-/// Where runs are kept.
+/// Directory of the runs, and the room there.
 #[derive(Debug, Serialize)]
 pub(crate) struct StoreRoom {
-    /// The directory; none: no place is named.
+    /// The directory; `None` if no place is named.
     pub(crate) path: Option<String>,
-    /// Free there, bytes; none: it cannot be found out.
+    /// Free bytes there; `None` if they cannot be found out.
     pub(crate) free_bytes: Option<u64>,
     /// The block devices it lies on, its own first.
     pub(crate) devices: Vec<String>,
 }
 
-/// What is missing, and what to do.
+/// Something that is missing, and what to do.
 #[derive(Debug, Serialize)]
 pub(crate) struct Lack {
-    /// One clause.
+    /// The missing thing, one clause.
     pub(crate) what: String,
-    /// What to do; empty: nothing helps.
+    /// Advice; empty if nothing helps.
     pub(crate) next: String,
 }
 
@@ -102,11 +102,11 @@ pub(crate) struct Lack {
 pub(crate) struct LayerHealth {
     /// The word in a study.
     pub(crate) layer: &'static str,
-    /// Whether it needs the rights of root.
+    /// True if it needs the rights of root.
     pub(crate) root: bool,
-    /// How many machines it needs.
+    /// Number of machines that it needs.
     pub(crate) machines: usize,
-    /// What is missing, the rights of root left out.
+    /// Things that are missing, the rights of root left out.
     pub(crate) missing: Vec<Lack>,
 }
 
@@ -115,25 +115,24 @@ pub(crate) struct LayerHealth {
 pub(crate) struct PartHealth {
     /// Its name, as it is shown.
     pub(crate) part: String,
-    /// Programs, modules and rights that it lacks; empty: it works.
+    /// Programs, modules and rights that it lacks; empty if it works.
     pub(crate) missing: Vec<Lack>,
 }
 
-/// What the machine did while this program asked nothing of it.
+/// Activity of the machine while this program asked nothing of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Noise {
-    /// How long, s.
+    /// Length of that time, s.
     pub(crate) seconds: f64,
     /// Part of the processors' time that others used.
     pub(crate) others_cpu: f64,
     /// Part of it that the hypervisor took away.
     pub(crate) steal: f64,
-    /// Part of the time in which a task waited for I/O; none: the kernel does not say.
+    /// Part of the time in which a task waited for I/O; `None` if the kernel does not say.
     pub(crate) io_pressure: Option<f64>,
     /// B/s that the devices of the store read and wrote.
     pub(crate) device_bytes_per_second: f64,
-    /// By how much longer than the fastest the slowest tenth of equal pieces of work took, as a
-    /// part.
+    /// Share by which the slowest tenth of equal pieces of work took longer than the fastest.
     pub(crate) spread: f64,
 }
 
@@ -189,7 +188,7 @@ fn lack(error: &HostError) -> Lack {
     }
 }
 
-/// What is missing of some programs.
+/// Checks what is missing of some programs.
 fn tool(host: &LocalHost, tools: &'static [&'static str]) -> Vec<HostError> {
     host.missing(&Needs {
         tools,
@@ -213,7 +212,7 @@ fn parts(host: &LocalHost) -> Vec<(&'static str, Vec<HostError>)> {
     ]
 }
 
-/// What guests have shown where /dev/kvm can be opened: some hypervisors offer it, and no guest starts.
+/// Returns what guests have shown where /dev/kvm can be opened: some hypervisors offer it, and no guest starts.
 fn tried(host: &LocalHost, context: &Context) -> Ability {
     // Without a store no guest can have been tried.
     let known = context.store_dir().map(|dir| dir.join(ACCELERATOR)).ok();
@@ -237,7 +236,7 @@ fn tried(host: &LocalHost, context: &Context) -> Ability {
     }
 }
 
-/// Whether guests of the lab run on the processor itself.
+/// Checks if guests of the lab run on the processor itself.
 fn kvm(host: &LocalHost, context: &Context) -> Ability {
     let opened = std::fs::File::options()
         .read(true)
@@ -260,7 +259,7 @@ fn kvm(host: &LocalHost, context: &Context) -> Ability {
     }))
 }
 
-/// Where runs are kept, or will be.
+/// Examines the directory of the runs, or the place where it will be.
 fn room(context: &Context, host: &LocalHost) -> StoreRoom {
     let path = context.store_dir().ok();
     // The store is made by the first run.
@@ -274,7 +273,7 @@ fn room(context: &Context, host: &LocalHost) -> StoreRoom {
     }
 }
 
-/// Whether each system of the lab has its image.
+/// Checks if each system of the lab has its image.
 fn images(cache: &Path) -> Vec<PartHealth> {
     let missing = |system: &'static System| {
         let error = image::find(cache, system).err()?;
@@ -293,7 +292,7 @@ fn images(cache: &Path) -> Vec<PartHealth> {
     each.collect()
 }
 
-/// What was built beside an image that is there, and what some studies would lack.
+/// Lists what was built beside an image that is there, and what some studies would lack.
 fn additions(cache: &Path, system: &'static System) -> Vec<PartHealth> {
     let Ok(found) = image::find(cache, system) else {
         return Vec::new();
@@ -349,7 +348,7 @@ fn install<'a>(
     names
 }
 
-/// What dead runs left, as `stackrace clean --list` says it; a run that goes on is none.
+/// Lists what dead runs left, as `stackrace clean --list` says it; a run that goes on is none.
 fn left(context: &Context) -> Vec<String> {
     let look = clean::Cleaning {
         list: true,
@@ -397,7 +396,7 @@ fn noise(devices: &[String]) -> Noise {
     }
 }
 
-/// By how much more than the least the most expensive tenth cost, as a part.
+/// Returns the share by which the most expensive tenth cost more than the least.
 fn spread(costs: &mut [f64]) -> f64 {
     costs.sort_unstable_by(f64::total_cmp);
     match (costs.first(), costs.get(costs.len() * 9 / 10)) {
@@ -407,7 +406,7 @@ fn spread(costs: &mut [f64]) -> f64 {
 }
 
 impl Noise {
-    /// What this means for measurements, in sentences that begin small.
+    /// Says what this means for measurements, in sentences that begin small.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut above = |value: f64, limit: f64, sentence: String| {

@@ -24,19 +24,19 @@ use stackrace_study::study::Study;
 /// Name of the fact that says in which directory a run was begun.
 const BEGUN_IN: &str = "working directory";
 
-/// What the user can do after a second Ctrl-C.
+/// Actions of the user after a second Ctrl-C.
 const LEFT: &str =
     "`stackrace clean` removes what is left standing, `stackrace resume` continues the run";
 
 /// A run that has come to its end, and what it found.
 pub(crate) struct FinishedRun {
-    /// Where it is kept.
+    /// Store that keeps it.
     pub(crate) store: Store,
     /// Everything it recorded.
     pub(crate) ledger: SharedLedger,
-    /// What follows from that.
+    /// Verdict that follows from the record.
     pub(crate) verdict: Verdict,
-    /// Why it ended; or what went wrong after the last result on record, which is kept all the same.
+    /// Reason why it ended; or what went wrong after the last result on record, which is kept all the same.
     pub(crate) ended: Result<Reason, Failure>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn begin(
     Ok((ledger, journal))
 }
 
-/// This machine as the run sees it: every command it carries out is on record.
+/// Returns this machine as the run sees it: every command it carries out is on record.
 fn recording_host(context: &Context, ledger: &SharedLedger) -> LocalHost {
     let ledger = ledger.clone();
     context.host(Arc::new(move |command| {
@@ -239,7 +239,7 @@ pub(super) fn head(
     }
 }
 
-/// Where this run is begun, if that has a name: a study may name directories relative to it.
+/// Returns the directory in which this run is begun, if that has a name: a study may name directories relative to it.
 pub(crate) fn begun_in() -> Option<Fact> {
     let here = std::env::current_dir().ok()?;
     Some(Fact::new(BEGUN_IN, here.to_str()?))

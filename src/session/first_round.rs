@@ -19,7 +19,7 @@ pub(super) fn warn(decide: &Decide, seconds: f64, observer: &dyn Observer) {
     }
 }
 
-/// What is wrong, and what would fit; none: the first round does.
+/// Says what is wrong, and what would fit; `None` if the first round fits.
 fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
     let allowed = decide.time_max_ns as f64 / 1e9;
     if seconds <= allowed {

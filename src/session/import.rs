@@ -63,7 +63,7 @@ pub(crate) fn run(
     })
 }
 
-/// One file and what is read from it, or why it is refused.
+/// Returns one file and what is read from it, or why it is refused.
 fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
     let (name, file) = match word.split_once('=') {
         // A file whose own name has a `=` is meant as it is.

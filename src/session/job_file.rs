@@ -19,7 +19,7 @@ pub(crate) fn read(path: &Path, variable: &Variables<'_>) -> Result<String, Fail
     text_of(path, variable).map_err(|(what, next)| Failure::refused(what).next(next))
 }
 
-/// As [`read`], with what is wrong and what to do.
+/// Reads the text as [`read`] does; errors are what is wrong and what to do.
 pub(super) fn text_of(path: &Path, variable: &Variables<'_>) -> Result<String, (String, String)> {
     let refused = |why: &dyn std::fmt::Display| {
         let what = format!("cannot read the job file {}: {why}", path.display());

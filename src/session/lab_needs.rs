@@ -15,7 +15,7 @@ use stackrace_places::lab::image::wants_zfs;
 use stackrace_places::lab::{command, postgresql, system};
 use stackrace_study::study::Study;
 
-/// What is missing for a study in the lab, all of it, each with what to do; empty: nothing.
+/// Lists what is missing for a study in the lab, all of it, each with what to do; empty if nothing is.
 pub(crate) fn missing(
     context: &Context,
     study: &Study,
@@ -67,7 +67,7 @@ fn joined(failure: Failure, needs: &[Needs]) -> String {
     line
 }
 
-/// What is built beside an image for such needs, each with the option of `lab build`.
+/// Lists what is built beside an image for such needs, each with the option of `lab build`.
 fn additions(needs: &[Needs]) -> Vec<(&'static str, &'static str)> {
     let zfs = needs
         .iter()
@@ -95,7 +95,7 @@ pub(super) fn check(
     }
 }
 
-/// What the stacks and the workloads of a study need.
+/// Lists the needs of the stacks and the workloads of a study.
 fn needs(study: &Study) -> Vec<Needs> {
     let each = study.configurations.iter().flat_map(|one| {
         let stack = one.stack.needs().into_iter().map(|(_, _, needs)| needs);
@@ -111,7 +111,7 @@ fn needs(study: &Study) -> Vec<Needs> {
     all
 }
 
-/// What the guests of a system lack.
+/// Lists what the guests of a system lack.
 fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     let system = image.system;
     let parts = needs.iter().filter_map(|needs| needs.part);
@@ -161,7 +161,7 @@ fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     lines
 }
 
-/// That the files of the guests do not fit where runs are kept; none: they do.
+/// Says that the files of the guests do not fit where runs are kept; `None` if they do.
 fn no_room(context: &Context, study: &Study) -> Option<String> {
     let needed = study.trial_disk_bytes();
     let free = preflight::free_for_runs(context).ok()?;

@@ -27,15 +27,15 @@ use stackrace_places::lab::{LabError, fault, postgresql};
 use stackrace_results::record::Store;
 use stackrace_study::study::{SYSTEM, Study, StudyError};
 
-/// Where in the store it is kept which accelerator works here.
+/// Entry of the store that says which accelerator works here.
 pub(super) const ACCELERATOR: &str = "lab-accelerator";
 
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// What the guests of a system are made of.
+/// Parts from which the guests of a system are made.
 pub(crate) struct SystemImage {
-    /// What it is an image of: says how to build what is missing.
+    /// System of the image: says how to build what is missing.
     pub(crate) system: &'static System,
     /// Kernel and root file system.
     pub(crate) image: Image,
@@ -45,7 +45,7 @@ pub(crate) struct SystemImage {
     pub(crate) postgresql: Option<Image>,
 }
 
-/// Whether the workloads of a study need PostgreSQL.
+/// Returns true if the workloads of a study need PostgreSQL.
 ///
 /// # Errors
 /// They do, and it was not built for one of the systems: how to.
@@ -157,18 +157,18 @@ pub(super) const CONTENT: &str = "lab image content";
 pub(super) const MEMORY: &str = "lab memory";
 pub(super) const RUNS: &str = "lab system";
 
-/// What a second Ctrl-C leaves to do.
+/// Tasks that are left after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean` removes the machines, `stackrace resume` continues the run";
 
-/// What a guest's scratch disk holds besides what the study asks for, bytes.
+/// Content of a guest's scratch disk besides what the study asks for, bytes.
 const SCRATCH_OVER: u64 = 1 << 30;
 
-/// What a place of one machine is called where there is no other.
+/// Name of a place of one machine where there is no other.
 const ALONE: &str = "in the lab";
 
 /// One place: a level of the study's factor, and the system its machine runs.
 pub(crate) struct Guest {
-    /// The level; none: there is one place.
+    /// The level; `None` if there is one place.
     pub(super) place: Option<String>,
     /// Name of the system.
     pub(super) system: String,
@@ -181,8 +181,8 @@ impl Guest {
         (!says_it).then(|| Fact::new(RUNS, &*self.system))
     }
 
-    /// What is on record of this place under a name. Of several places, each has a fact of its own
-    /// (`places::merged`).
+    /// Returns what is on record of this place under a name. Of several places, each has a fact of
+    /// its own (`places::merged`).
     pub(super) fn known<'b>(&self, known: &'b [Fact], name: &str) -> Option<&'b str> {
         let of_place = self.place.as_ref();
         let of_place = of_place.map(|place| format!("{name} on {place}"));
@@ -225,7 +225,7 @@ struct LabRun<'a> {
     images: Images<'a>,
     guests: Vec<Guest>,
     options: LabOptions<'a>,
-    /// What the machines were when the run began; none: it begins now.
+    /// Facts of the machines when the run began; `None` if it begins now.
     known: Option<&'a [Fact]>,
 }
 
@@ -435,7 +435,7 @@ pub(super) fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
     Ok(disks)
 }
 
-/// Bytes of disk the guest needs for itself; none: its memory will do.
+/// Bytes of disk the guest needs for itself; `None` if its memory will do.
 fn scratch(study: &Study) -> Option<u64> {
     let needed = study.configurations.iter().map(|configuration| {
         let needed = configuration.stack.disk_needed();
@@ -450,7 +450,7 @@ fn scratch(study: &Study) -> Option<u64> {
     (needed > 0).then(|| (needed + needed / 10 + SCRATCH_OVER).next_multiple_of(1 << 20))
 }
 
-/// What a reader of figures from the lab must know.
+/// Warns a reader of figures from the lab.
 fn caution(accelerator: Accelerator) -> &'static str {
     match accelerator {
         Accelerator::Kvm => {

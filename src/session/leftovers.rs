@@ -16,7 +16,7 @@ use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_places::agent::router::Router;
 use stackrace_places::agent::ssh::Remote;
 
-/// What was done on each machine with its peers, or on this one with them.
+/// Cleans each machine with its peers, or this one with them, or only lists what is left there; tells what was done.
 ///
 /// # Errors
 /// A machine is not reached, or the connection to it is lost.
@@ -54,7 +54,7 @@ pub(crate) fn clean(
     Ok(tally.0)
 }
 
-/// What is told of machines that have nothing but a shell, and on which runs from here left something.
+/// Tells of machines that have nothing but a shell, and on which runs from here left something.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -66,7 +66,7 @@ pub(crate) fn on_shells(context: &Context) -> Result<Vec<String>, Failure> {
     Ok(told.collect())
 }
 
-/// The same on machines that have nothing but a shell.
+/// Does the same on machines that have nothing but a shell.
 fn shells(
     context: &Context,
     options: &MachineOptions<'_>,
@@ -91,7 +91,7 @@ fn addresses(peers: &[ConnectedPeer]) -> Vec<PeerAddress> {
     peers.iter().map(|peer| peer.address.clone()).collect()
 }
 
-/// What is to be said, and whether something is left.
+/// Lines to be said, and whether something is left.
 #[derive(Default)]
 struct Tally(CleanAnswer);
 
@@ -103,7 +103,7 @@ impl Tally {
         !answer.left
     }
 
-    /// What runs left on a machine that was the only one, or the first of several.
+    /// Cleans or lists what runs left on a machine that was the only one, or the first of several.
     fn of_first(
         &mut self,
         remote: &Remote,
@@ -133,7 +133,7 @@ impl Tally {
         self.copies(remote, list)
     }
 
-    /// What peers do not need any more when nothing is left there.
+    /// Removes or lists what peers do not need any more when nothing is left there.
     fn forget(&mut self, peers: &[ConnectedPeer], list: bool) -> Result<(), HostError> {
         for peer in peers {
             let stores = peer.remote.stores()?;
@@ -194,7 +194,7 @@ impl Tally {
     }
 }
 
-/// Whether a directory is that of a run on its peer.
+/// Returns true if a directory is that of a run on its peer.
 fn of_peer(store: &Path) -> bool {
     let name = store.file_name().unwrap_or_default().to_string_lossy();
     name.contains(peers::DIRECTORY)
@@ -211,7 +211,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// As the layers' own: where a file of ours is gone, the machine was started again.
+    /// Undoes a thing as the layers' own: where a file of ours is gone, the machine was started again.
     fn undo_if_there(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         let file = Path::new("/run").join(&of[0]);
         match host.exists(&file) {

@@ -25,21 +25,21 @@ use stackrace_load::workload::{Workload, WorkloadKind};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe::{self, Snapshot};
 
-/// So many files of the data are asked how much of them is in memory; more would take longer than
-/// the load.
+/// Number of files of the data that are asked how much of them is in memory; more would take longer
+/// than the load.
 const RESIDENCY_FILES_MAX: usize = 512;
 
-/// What is asked for.
+/// Request for a load as the command line makes it.
 pub(crate) struct LoadRequest<'a> {
     /// The kind of workload.
     pub(crate) kind: &'a WorkloadKind,
     /// Its settings, checked.
     pub(crate) settings: Settings,
-    /// What they make.
+    /// Workload that these settings make.
     pub(crate) workload: Box<dyn Workload>,
-    /// What it is put on.
+    /// Target that it is put on.
     pub(crate) target: LoadTarget,
-    /// Whether the data are dropped from the page cache before each phase.
+    /// True if the data are dropped from the page cache before each phase.
     pub(crate) cold: bool,
     /// Seed of everything random.
     pub(crate) seed: u64,
@@ -47,26 +47,26 @@ pub(crate) struct LoadRequest<'a> {
 
 /// One phase as it went.
 pub(crate) struct LoadedPhase {
-    /// As the workload names it.
+    /// Name that the workload gives it.
     pub(crate) name: &'static str,
-    /// Bytes of the data in the page cache before it, and bytes in all; none: not known.
+    /// Bytes of the data in the page cache before it, and bytes in all; `None` if they are not known.
     pub(crate) resident: Option<(u64, u64)>,
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Default)]
 pub(crate) struct Loaded {
     /// The phases that began.
     pub(crate) phases: Vec<LoadedPhase>,
-    /// One for each phase; apart, because workloads evaluate them all together.
+    /// Outcome of each phase; apart, because workloads evaluate them all together.
     pub(crate) outcomes: Vec<PhaseOutcome>,
-    /// Figures; none: not measured.
+    /// Figures; `None` for those that were not measured.
     pub(crate) metrics: Vec<(MetricHead, Option<f64>)>,
-    /// What kept a phase from beginning; none: all began, or it was interrupted.
+    /// Trouble that kept a phase from beginning; `None` if all began, or it was interrupted.
     pub(crate) trouble: Option<String>,
-    /// It was stopped before its end.
+    /// True if it was stopped before its end.
     pub(crate) interrupted: bool,
-    /// What was counted meanwhile, as a trial of a run has it, for the audit; none: no phase ended.
+    /// Counters of that time, as a trial of a run has them, for the audit; `None` if no phase ended.
     pub(crate) trial: Option<Box<Observation>>,
 }
 
@@ -283,7 +283,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// What settling found, as a trial has it.
+    /// Returns what settling found, as a trial has it.
     fn settled(&self) -> Settled {
         Settled {
             caches: if self.request.cold { "advice" } else { "none" }.to_owned(),

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use stackrace_base::failure::Failure;
 
-/// What a load is put on.
+/// Storage that a load is put on.
 #[derive(Debug)]
 pub(crate) enum LoadTarget {
     /// A private subdirectory is made in it.
     Directory(PathBuf),
     /// A regular file or block device: only ever read.
     Existing {
-        /// Where it is.
+        /// Path of the file or device.
         path: PathBuf,
-        /// How much it holds.
+        /// Size of its content, bytes.
         bytes: u64,
     },
 }

@@ -5,14 +5,14 @@ use stackrace_machine::host::HostError;
 use stackrace_places::agent::ssh::{Destination, Way};
 use std::time::Duration;
 
-/// How the command line says that machines are reached.
+/// Ways to machines over SSH, as the command line gives them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SshOptions<'a> {
     /// The ssh command, words separated by spaces.
     pub(crate) command: &'a str,
-    /// Whether the command line itself says so.
+    /// True if the command line itself says so.
     pub(crate) typed: bool,
-    /// Whether to be root there, by sudo.
+    /// True to be root there, by sudo.
     pub(crate) sudo: bool,
 }
 
@@ -40,37 +40,37 @@ impl SshOptions<'_> {
 /// The clients of one storage, as the command line names them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ClientsOptions<'a> {
-    /// How they are started, and who they are: `ssh:a,b`; none: this is not measured by clients.
+    /// Launcher and names of the clients: `ssh:a,b`; `None` if this is not measured by clients.
     pub(crate) started: Option<&'a str>,
-    /// Processes on each; none: one, or as many as the study needs.
+    /// Processes on each; `None` for one, or as many as the study needs.
     pub(crate) processes: Option<u32>,
-    /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
+    /// The nodes of the Slurm allocation that this runs in; `None` if it runs in none.
     pub(crate) allocation: Option<&'a str>,
 }
 
-/// How the power of a real machine is cut, as the command line says.
+/// Commands that cut the power of a real machine, as the command line gives them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PowerOptions<'a> {
     /// The command that cuts it.
     pub(crate) cut: &'a str,
     /// The command that starts the machine again.
     pub(crate) restore: &'a str,
-    /// How long either command, and then the machine, may take.
+    /// Time that either command, and then the machine, may take.
     pub(crate) within: Duration,
 }
 
-/// Which machines the command line names.
+/// Machines that the command line names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MachineOptions<'a> {
-    /// Those a study is tried on.
+    /// Machines that a study is tried on.
     pub(crate) on: &'a [String],
     /// The other machines of its stacks.
     pub(crate) peers: &'a [String],
     /// The clients of one storage.
     pub(crate) clients: ClientsOptions<'a>,
-    /// Whether nothing of this program is put on those a study is tried on: see `agent::shell`.
+    /// True if nothing of this program is put on those a study is tried on: see `agent::shell`.
     pub(crate) agentless: bool,
-    /// How all of them are reached.
+    /// The way in which all of them are reached.
     pub(crate) ssh: SshOptions<'a>,
 }
 

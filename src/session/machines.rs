@@ -38,35 +38,35 @@ use stackrace_study::study::{HOST, Study};
 /// Name of the fact that says on which machine, from this one, a run was made.
 const OVER_SSH: &str = "over ssh";
 
-/// What a second Ctrl-C leaves to do.
+/// Tasks that are left after a second Ctrl-C.
 pub(super) const LEFT: &str =
     "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
 
 /// One machine of a run, and how it is reached.
 #[derive(Debug)]
 pub(crate) struct MachineWay {
-    /// Its level of the study's factor of hosts; none: it is the only one.
+    /// Its level of the study's factor of hosts; `None` if it is the only one.
     place: Option<String>,
-    /// As it was named; none: it is this one.
+    /// Name that the user gave it; `None` if it is this one.
     on: Option<String>,
-    /// How it is reached; none: it is this one.
+    /// The way to it; `None` if it is this one.
     way: Option<Way>,
-    /// Whether nothing of this program is put there.
+    /// True if nothing of this program is put there.
     agentless: bool,
     /// Its peers, from number 2 on.
     peers: Vec<PeerWay>,
 }
 
-/// What the user permits a run to do all the same.
+/// Permissions of the user for things that a run would refuse.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Permitted<'a> {
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
-    /// To measure where another run measures.
+    /// True to measure where another run measures.
     pub(crate) anyway: bool,
 }
 
-/// The machines a study is to be tried on; none: this one alone.
+/// Returns the machines a study is to be tried on; `None` for this one alone.
 ///
 /// # Errors
 /// They make no sense for this study.
@@ -117,7 +117,7 @@ fn check_agentless(study: &Study, options: &MachineOptions<'_>) -> Result<(), Fa
 }
 
 impl MachineWay {
-    /// What the log keeps of it.
+    /// Returns what the log keeps of it.
     pub(super) fn on_log(&self) -> OtherMachines {
         OtherMachines {
             on: self.on.clone(),
@@ -151,7 +151,7 @@ pub(super) fn on_record(
     }
 }
 
-/// What the log keeps of machines.
+/// Returns what the log keeps of machines.
 pub(super) fn on_log(machines: &[MachineWay]) -> RunPlace {
     let there = match machines {
         // Levels of a factor are in the study.
@@ -208,9 +208,9 @@ fn of_study(
 /// A machine that is connected, with a directory of its own for a run.
 pub(super) struct ConnectedMachine<'a> {
     asked: &'a MachineWay,
-    /// How it is connected over SSH; none: it is this one, or has nothing of this program.
+    /// Its connection over SSH; `None` if it is this one, or has nothing of this program.
     remote: Option<Remote>,
-    /// It as a machine that has nothing but a shell; none: this program is there.
+    /// The machine as one that has nothing but a shell; `None` if this program is there.
     shell: Option<Arc<ShellHost>>,
     connection: Arc<Connection>,
     /// The store of the worker there.
@@ -262,7 +262,7 @@ impl<'a> ConnectedMachine<'a> {
         })
     }
 
-    /// What commands and files there are asked of.
+    /// Returns the host that is asked for commands and files there.
     pub(super) fn host(&self) -> RemoteHost {
         RemoteHost::direct(self.called(), &self.connection)
     }
@@ -272,7 +272,7 @@ impl<'a> ConnectedMachine<'a> {
         self.store.path()
     }
 
-    /// How errors name it: as the user did, or `here`.
+    /// Returns the name that errors give it: as the user did, or `here`.
     pub(super) fn called(&self) -> String {
         match (&self.remote, &self.shell) {
             (Some(remote), _) => remote.to(),
@@ -281,12 +281,12 @@ impl<'a> ConnectedMachine<'a> {
         }
     }
 
-    /// The same of another machine; none: it is this one.
+    /// Returns the same of another machine; `None` if it is this one.
     fn other(&self) -> Option<String> {
         self.asked.way.as_ref().map(|_| self.called())
     }
 
-    /// What was said there, with what can be done from here.
+    /// Returns what was said there, with what can be done from here.
     fn advice(&self, said: String) -> String {
         let Some(way) = &self.asked.way else {
             return said;
@@ -342,7 +342,7 @@ impl<'a> ConnectedMachine<'a> {
         Ok(place)
     }
 
-    /// What the worker there plans.
+    /// Asks the worker there for its plan.
     fn plan(&self, study: &Study) -> Result<PlanAnswer, Failure> {
         let place = self.asked.place.as_deref();
         let assignment = Assignment {
@@ -400,7 +400,7 @@ fn cleaned_shells(context: &Context, connected: &[ConnectedMachine<'_>]) -> Resu
     Ok(())
 }
 
-/// What the reader of a run's report must know where nothing of this program was on a machine.
+/// Warns the reader of a run's report where nothing of this program was on a machine.
 fn shell_warnings(connected: &[ConnectedMachine<'_>]) -> Vec<String> {
     let shells = connected.iter().filter_map(|there| there.shell.as_ref());
     shells.map(|host| host.warning()).collect()

@@ -6,15 +6,15 @@ use crate::run::{Interrupt, SharedLedger, Watcher};
 use stackrace_base::failure::Failure;
 use stackrace_results::record::NowFile;
 
-/// Told what a session does. It alone decides what of it is shown, and how.
+/// An observer that is told what a session does. It alone decides what of it is shown, and how.
 pub(crate) trait Observer {
-    /// Something worth a line, unless the user asked for silence.
+    /// Tells something worth a line, unless the user asked for silence.
     fn remark(&self, text: &str);
 
-    /// Something the user has to act on: what, and what to do.
+    /// Tells something the user has to act on: what, and what to do.
     fn warn(&self, text: &str, next: &str);
 
-    /// Something is done before a run begins. It is shown until what this returns is dropped.
+    /// Tells that something is done before a run begins. It is shown until what this returns is dropped.
     fn doing(&self) -> Box<dyn Preparation>;
 
     /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is
@@ -72,8 +72,8 @@ pub(crate) struct WatchedRun {
     pub(crate) workloads: Vec<String>,
     /// Rounds the study allows.
     pub(crate) rounds_max: u32,
-    /// Time it allows, s; none: there is no limit.
+    /// Time it allows, s; `None` if there is no limit.
     pub(crate) time_max_s: Option<f64>,
-    /// The file that tells other programs what the run is doing; none: it cannot be written.
+    /// The file that tells other programs what the run is doing; `None` if it cannot be written.
     pub(crate) now: Option<NowFile>,
 }

@@ -30,11 +30,11 @@ use stackrace_study::study::Study;
 /// A command, or one workload, to compare with, as it was typed.
 #[derive(Clone, Default)]
 pub(crate) struct OwnProgram {
-    /// A workload with its settings, as `load` takes them; none: a command.
+    /// A workload with its settings, as `load` takes them; `None` if it is a command.
     pub(crate) workload: Option<String>,
-    /// A job for fio; none: a workload or a command.
+    /// A job for fio; `None` if it is a workload or a command.
     pub(crate) fio: Option<OwnJob>,
-    /// One word: a line for sh. More: the program and its arguments.
+    /// The command: one word is a line for sh, more are the program and its arguments.
     pub(crate) command: Vec<String>,
     /// A line for sh before each trial.
     pub(crate) prepare: Option<String>,
@@ -42,15 +42,15 @@ pub(crate) struct OwnProgram {
     pub(crate) cleanup: Option<String>,
     /// `NAME=PATTERN`, `NAME=json:/POINTER`, or the name of a metric of the tool.
     pub(crate) metrics: Vec<String>,
-    /// Their units.
+    /// Units of the metrics.
     pub(crate) units: Vec<String>,
-    /// Their directions.
+    /// Directions of the metrics.
     pub(crate) better: Vec<String>,
     /// The tool whose output it prints.
     pub(crate) parse: Option<String>,
     /// Longest time of a trial, as it was typed.
     pub(crate) trial_time: Option<String>,
-    /// Do not make what it wrote durable inside the clock.
+    /// True if what it wrote is not made durable inside the clock.
     pub(crate) no_sync: bool,
     /// Room that it needs, as it was typed.
     pub(crate) disk: Option<String>,
@@ -91,7 +91,7 @@ impl OwnProgram {
         }
     }
 
-    /// As a workload of a study.
+    /// Writes it as a workload of a study.
     fn toml(&self) -> String {
         if self.workload.is_some() {
             return self.ready();
@@ -154,7 +154,7 @@ impl OwnProgram {
         )
     }
 
-    /// With the figures that its tool prints as metrics, where none were asked for.
+    /// Adds the figures that its tool prints as metrics, where none were asked for.
     fn with_found(&self, [out, errors]: &[String; 2]) -> Result<Self, Failure> {
         let refused = |why: String| {
             Failure::refused(format!("`{}`: {why}", self.name()))
@@ -196,7 +196,7 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
     request.overrides.written(&text)
 }
 
-/// What `compare --print-study` prints, with a command.
+/// Returns what `compare --print-study` prints, with a command.
 ///
 /// # Errors
 /// The directories cannot be compared, or the options contradict each other.
@@ -288,7 +288,7 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
     }
 }
 
-/// What the first try showed.
+/// Findings of the first try.
 struct Probed {
     printed: [String; 2],
     elapsed_ns: u64,

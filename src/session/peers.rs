@@ -22,16 +22,16 @@ use stackrace_study::study::Study;
 /// The kernel's version.
 const KERNEL: &str = "/proc/sys/kernel/osrelease";
 
-/// What a peer's directory is called, before an id of its own.
+/// Beginning of the name of a peer's directory, before an id of its own.
 pub(super) const DIRECTORY: &str = "peer-";
 
-/// How a peer is reached.
+/// The way in which a peer is reached.
 #[derive(Debug)]
 pub(crate) struct PeerWay {
-    /// As it was named.
+    /// Name that the user gave it.
     pub(super) asked: String,
     way: Way,
-    /// Where the line of a stack goes; none: where SSH goes.
+    /// Address to which the line of a stack goes; `None` for the one of SSH.
     address: Option<IpAddr>,
 }
 
@@ -111,7 +111,7 @@ fn over_ssh(node: u32) -> String {
 /// A further machine of a stack, reached over SSH.
 pub(super) struct ConnectedPeer {
     pub(super) remote: Remote,
-    /// What the first machine is told of it.
+    /// Address of which the first machine is told.
     pub(super) address: PeerAddress,
 }
 
@@ -152,7 +152,7 @@ impl ConnectedPeer {
         each.collect()
     }
 
-    /// What the record says of a peer of this number.
+    /// Returns what the record says of a peer of this number.
     pub(super) fn facts(&self, node: u32) -> Vec<Fact> {
         let PeerAddress { name, address, .. } = &self.address;
         let mut facts = vec![Fact::new(over_ssh(node), format!("{name}={address}"))];

@@ -5,7 +5,7 @@ use stackrace_base::failure::Failure;
 use stackrace_results::record::Record;
 use stackrace_study::study::Study;
 
-/// Most commands that a refusal shows.
+/// Number of commands that a refusal shows at most.
 const SHOWN_MAX: usize = 12;
 
 /// Refuses a study that gives commands which the user has not permitted.
@@ -44,14 +44,14 @@ pub(crate) fn check_here(study: &Study) -> Result<(), Failure> {
     .next("run stackrace on the machine that mounts the storage, without --on, --peer, --clients and --lab"))
 }
 
-/// What `clean` and `resume` need of a study to take down what its commands set up; nothing where the
+/// Lists the commands that `clean` and `resume` need of a study to take down what its commands set up; none where the
 /// study cannot be read any more.
 pub(crate) fn undoing_commands(record: &Record) -> Vec<String> {
     let study = study_file::parse(&record.head.study_name, record.head.study.as_bytes());
     study.map_or(Vec::new(), |study| study.undoing_commands())
 }
 
-/// The same for a plan; empty where it gives none.
+/// Writes the commands for a plan; empty where it gives none.
 pub(crate) fn text(study: &Study) -> String {
     let commands = study.commands();
     if commands.is_empty() {

@@ -21,7 +21,7 @@ use stackrace_study::study::Study;
 pub(super) struct ReadyPlace {
     /// Its environment, for the record.
     pub(super) facts: Vec<Fact>,
-    /// What its turns are asked of.
+    /// Worker of which its turns are asked.
     pub(super) worker: RemoteWorker,
 }
 
@@ -91,7 +91,7 @@ impl ReadyPlace {
     }
 }
 
-/// All places, or none: where one is not ready, the others are told that they are not needed.
+/// Returns all places or not one: where one is not ready, the others are told that they are not needed.
 pub(super) fn all(
     places: impl Iterator<Item = Result<ReadyPlace, Failure>>,
 ) -> Result<Vec<ReadyPlace>, Failure> {
@@ -115,7 +115,7 @@ fn dismiss(places: &[ReadyPlace]) {
     }
 }
 
-/// What places are: what all have in common once, everything else with the name of its place.
+/// Merges the facts of places: what all have in common once, everything else with the name of its place.
 pub(super) fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
     let common = |fact: &&Fact| places.iter().all(|(_, facts)| facts.contains(fact));
     let first = places.first().map_or(&[][..], |(_, facts)| facts);
@@ -135,12 +135,12 @@ pub(super) struct PlacesRun<'a> {
     context: &'a Context,
     study: &'a Study,
     store: &'a Store,
-    /// Where it is made, for the record.
+    /// Its place, for the record.
     place: RunPlace,
-    /// How to stop it.
+    /// Interrupt that stops it.
     pub(super) interrupt: Arc<Interrupt>,
     observer: &'a dyn Observer,
-    /// Filled as soon as the run is on record, for what is to be put on record besides.
+    /// Ledger of the run, filled as soon as it is on record, for what is to be put on record besides.
     pub(super) on_record: OnceLock<SharedLedger>,
 }
 

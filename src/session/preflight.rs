@@ -41,12 +41,12 @@ pub(super) fn check_plan(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Whether a stack lies on a directory or disk of the user's.
+/// Returns true if a stack lies on a directory or disk of the user's.
 fn uses_own(stack: &Stack) -> bool {
     stack.existing_directory().is_some() || stack.disk_ids().next().is_some()
 }
 
-/// What a study would do; `here`: on this machine, else on one of which nothing is known.
+/// Plans what a study would do; `here`: on this machine, else on one of which nothing is known.
 ///
 /// # Errors
 /// There is no place for results.
@@ -64,16 +64,16 @@ pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan,
     })
 }
 
-/// What is known of a machine that is not this one.
+/// Known facts of a machine that is not this one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ElsewhereFacts {
-    /// How fast its storage is.
+    /// Speed of its storage.
     pub(crate) speed: StorageSpeed,
-    /// Size of its memory, bytes; none: not known.
+    /// Size of its memory, bytes; `None` if it is not known.
     pub(crate) memory_bytes: Option<u64>,
 }
 
-/// What a study would do on a machine that is not this one: what this one lacks, or has, says nothing of it.
+/// Plans what a study would do on a machine that is not this one: what this one lacks, or has, says nothing of it.
 ///
 /// # Errors
 /// There is no place for results.
@@ -126,7 +126,7 @@ pub(super) fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure>
     })
 }
 
-/// What a study would do on a machine that has nothing but a shell.
+/// Plans what a study would do on a machine that has nothing but a shell.
 ///
 /// # Errors
 /// A directory that it names is missing there.
@@ -137,7 +137,7 @@ pub(super) fn plan_there(host: &dyn Host, scratch: &Path, study: &Study) -> Resu
     }))
 }
 
-/// What is on the disks a study names, and what speaks against writing over them.
+/// Lists what is on the disks a study names, and what speaks against writing over them.
 pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let configurations = study.configurations.iter();
@@ -153,7 +153,7 @@ pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     all
 }
 
-/// The same in words; empty where nothing is lost and nothing speaks against it.
+/// Puts the dangers into words; empty where nothing is lost and nothing speaks against it.
 pub(crate) fn dangers_text(study: &Study) -> String {
     let dangers = dangers(study, &[]);
     let lines = dangers.iter().map(|danger| match danger {
@@ -250,14 +250,14 @@ fn imagined_for(host: &dyn Host, stacks: &Stack) -> PlanHost {
     }
 }
 
-/// Whether the lab could have what this machine lacks: the stacks of a study are made from nothing, and use no
+/// Returns true if the lab could have what this machine lacks: the stacks of a study are made from nothing, and use no
 /// directory or disk of the user's.
 fn lab_would_do(study: &Study) -> bool {
     let mut stacks = study.configurations.iter().map(|one| &one.stack);
     !stacks.any(uses_own) && study.places().is_none()
 }
 
-/// The same of a machine.
+/// Calls `with` with the facts of a machine.
 fn on_machine<T>(
     host: &dyn Host,
     scratch: &Path,
@@ -363,7 +363,7 @@ pub(super) fn free_for_runs(context: &Context) -> Result<u64, Failure> {
     Ok(free_bytes(&host, &context.store_dir()?).unwrap_or(u64::MAX))
 }
 
-/// What is free at a place, or where it would be made.
+/// Returns what is free at a place, or where it would be made.
 fn free_bytes(host: &dyn Host, path: &Path) -> Option<u64> {
     // What does not exist yet will lie where its nearest ancestor does.
     let there = path.ancestors().find(|path| host.is_dir(path))?;

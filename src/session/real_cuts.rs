@@ -38,7 +38,7 @@ use stackrace_places::agent::message::{
 use stackrace_results::record::Store;
 use stackrace_study::study::{Study, crash::makes_promises};
 
-/// How long is waited between two attempts to reach a machine that starts.
+/// Pause between two attempts to reach a machine that starts.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The machine whose power is to be cut.
@@ -67,7 +67,7 @@ pub(super) fn only(mut machines: Vec<MachineWay>) -> Result<MachineWay, Failure>
     }
 }
 
-/// That the power of one machine is cut, no more and no less.
+/// Error for a cut of no machine or of several: the power of one is cut, no more and no less.
 pub(super) fn one_machine() -> Failure {
     Failure::usage("--cut cuts the power of one other machine").next("name it: --on HOST")
 }
@@ -125,7 +125,7 @@ pub(super) fn run(
     ))
 }
 
-/// What tells this start of a machine from any other.
+/// Returns what tells this start of a machine from any other.
 fn boot(there: &ConnectedMachine<'_>) -> Result<String, String> {
     let read = there.host().read_text(std::path::Path::new(journal::BOOT));
     let read = read.map(|text| text.trim().to_owned());
@@ -139,7 +139,7 @@ struct CutMachine<'a> {
     power: PowerOptions<'a>,
     wipe: &'a [String],
     observer: &'a dyn Observer,
-    /// None: it is off, or its connection was given up.
+    /// The machine; `None` if it is off, or its connection was given up.
     there: Option<ConnectedMachine<'a>>,
     /// Does what is measured; it has a worker while there is a connection.
     inner: RemoteExecutor<'a>,
@@ -201,7 +201,7 @@ impl CutMachine<'_> {
         cuts.any(|cut| (cut.configuration, cut.number) == (configuration, number))
     }
 
-    /// One cut, from its trial to what was found; whether the trial could not even begin.
+    /// Makes one cut, from its trial to what was found; returns true if the trial could not even begin.
     fn cut(&mut self, turn: &Turn, workload: usize, number: u32) -> Result<bool, Stop> {
         self.begins(turn, workload, &format!("power cut {number}"));
         self.connected()?;

@@ -21,15 +21,15 @@ use stackrace_machine::journal::{self, Journal};
 use stackrace_results::record::{Log, Record, RecordError, Store};
 use stackrace_study::study::{ROUNDS_MAX, Study};
 
-/// How much longer a run goes on than it was begun for. What it found keeps its certainty: the checks
-/// have no fixed number.
+/// Limits of a run that goes on for longer than it was begun for. What it found keeps its certainty: the checks have no
+/// fixed number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Longer {
     /// Further time, ns.
     pub(crate) time_ns: Option<u64>,
     /// Further rounds, whether it is decided or not.
     pub(crate) rounds: Option<u32>,
-    /// Whether to go on until the question is decided, without another limit.
+    /// True to go on until the question is decided, without another limit.
     pub(crate) until_decided: bool,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct Stopped {
     log: Log,
     /// Bytes of a last line that was not complete.
     torn: u64,
-    /// What it left behind.
+    /// Record that it left behind.
     pub(crate) record: Record,
-    /// The clock that goes on where the run's own stopped; none: this machine's goes on.
+    /// The clock that goes on where the run's own stopped; `None` if this machine's goes on.
     pub(super) given: Option<Arc<GivenClock>>,
 }
 

@@ -26,23 +26,23 @@ use stackrace_study::study::Study;
 /// What the command line says of the place of a new run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceOptions<'a> {
-    /// What was typed: each option is used at the place, or refused.
+    /// The options that were typed: each is used at the place, or refused.
     pub(crate) typed: &'a TypedOptions,
-    /// In the lab; none: on real machines.
+    /// Options of the lab; `None` on real machines.
     pub(crate) lab: Option<LabOptions<'a>>,
     /// Machines that it names.
     pub(crate) machines: MachineOptions<'a>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
-    /// Whether the user permits the commands that the study gives.
+    /// True if the user permits the commands that the study gives.
     pub(crate) allow_commands: bool,
-    /// Whether it starts even where another run measures in the same directories.
+    /// True if it starts even where another run measures in the same directories.
     pub(crate) anyway: bool,
-    /// How the power of the machine is cut; none: it is not.
+    /// Commands that cut the power of the machine; `None` if it is not cut.
     pub(crate) power: Option<PowerOptions<'a>>,
 }
 
-/// Where a study runs, with all that is known of it before anything is touched.
+/// Place of a study's run, with all that is known of it before anything is touched.
 #[derive(Debug)]
 enum AskedRun<'a> {
     Here,
@@ -59,7 +59,7 @@ impl<'a> PlaceOptions<'a> {
         AskedPlace::of(study, &self.machines, lab, self.power.is_some())
     }
 
-    /// In words, what a run of the study would be made with.
+    /// Says in words what a run of the study would be made with.
     ///
     /// # Errors
     /// As [`Self::asked`].
@@ -70,7 +70,7 @@ impl<'a> PlaceOptions<'a> {
         Ok(format!("{asked:?} {rights:?}"))
     }
 
-    /// What they come to for a study; nothing is reached or touched.
+    /// Checks what they come to for a study; nothing is reached or touched.
     ///
     /// # Errors
     /// An option would be ignored, something is not permitted, or the options make no sense for this study.
@@ -110,25 +110,25 @@ impl<'a> PlaceOptions<'a> {
     }
 }
 
-/// What the command line says of the place of a run that goes on.
+/// Options of the command line for the place of a run that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResumeOptions<'a> {
-    /// What was typed: each option is used at the place, or refused.
+    /// The options that were typed: each is used at the place, or refused.
     pub(crate) typed: &'a TypedOptions,
-    /// How its machines are reached.
+    /// The way in which its machines are reached.
     pub(crate) ssh: &'a SshOptions<'a>,
-    /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
+    /// The nodes of the Slurm allocation that this runs in; `None` if it runs in none.
     pub(crate) allocation: Option<&'a str>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
-    /// Whether it goes on even where another run measures in the same directories.
+    /// True if it goes on even where another run measures in the same directories.
     pub(crate) anyway: bool,
-    /// How the power of the machine is cut; none: it is not.
+    /// Commands that cut the power of the machine; `None` if it is not cut.
     pub(crate) power: Option<PowerOptions<'a>>,
 }
 
 impl<'a> ResumeOptions<'a> {
-    /// What the place on record comes to; nothing is reached or touched.
+    /// Checks what the place on record comes to; nothing is reached or touched.
     ///
     /// # Errors
     /// An option would be ignored, or the options make no sense there.

@@ -13,8 +13,7 @@ use stackrace_study::purpose::{Purpose, SizedBy, WorkloadSize};
 const ROUNDS: f64 = 20.0;
 /// Fewer rounds than this are not worth a further workload.
 const ROUNDS_LEAST: f64 = 12.0;
-/// So much fewer are no reason yet to leave out a workload that was tried: how long its trials take is
-/// an estimate.
+/// Share of the rounds that is still enough to keep a workload that was tried: how long its trials take is an estimate.
 const ROUNDS_KEPT: f64 = 0.8;
 /// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
 /// what lasts.
@@ -28,7 +27,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Share of the time given to measuring; the rest is preparing, settling and recording.
 pub(super) const MEASURING_SHARE: f64 = 0.8;
 
-/// How the time of a comparison is divided.
+/// Division of the time of a comparison.
 pub(super) struct Shape {
     purpose: &'static Purpose,
     /// The time it may take, s.
@@ -77,8 +76,8 @@ impl Shape {
         self.parts.iter().map(unsized_part).collect()
     }
 
-    /// Those of the sized workloads that there is time for; on slow storage their trials take longer
-    /// than they were to.
+    /// Returns those of the sized workloads that there is time for; on slow storage their trials take longer than they
+    /// were to.
     ///
     /// # Errors
     /// There is no time for a single verdict.
@@ -141,8 +140,8 @@ impl Shape {
         Failure::refused(text).next(next)
     }
 
-    /// How much longer trials may last, as a factor, so that whole rounds fill the seconds that are
-    /// `left`: of a few rounds, what is left over is a large share of the time.
+    /// Returns how much longer trials may last, as a factor, so that whole rounds fill the seconds
+    /// that are `left`: of a few rounds, what is left over is a large share of the time.
     pub(super) fn longer(&self, sized: &[SizedPart], left: f64) -> f64 {
         let round = round_seconds(sized) + BETWEEN * (sized.len() * self.sides) as f64;
         let laid_out: f64 = sized.iter().map(|part| part.lays_out_seconds).sum();
@@ -154,8 +153,8 @@ impl Shape {
         }
     }
 
-    /// Says which workloads of the purpose there is no time for, how long all of them would take, and
-    /// the command for that; none: all of them are in it.
+    /// Says which workloads of the purpose there is no time for, how long all of them would take, and the command for
+    /// that; `None` if all of them are in it.
     pub(super) fn left_out(
         &self,
         names: &[&str],
@@ -183,7 +182,7 @@ impl Shape {
     }
 }
 
-/// How long a round takes with workloads of these sizes, in seconds.
+/// Seconds that a round takes with workloads of these sizes.
 pub(super) fn round_seconds(sized: &[SizedPart]) -> f64 {
     sized.iter().map(|part| part.seconds).sum()
 }
@@ -196,7 +195,7 @@ fn minutes(seconds: f64) -> String {
     }
 }
 
-/// Up to whole half minutes.
+/// Rounds seconds up to whole half minutes.
 fn rounded_up(seconds: f64) -> f64 {
     // 180 s are computed as 180.00…1.
     ((seconds - 1e-6) / 30.0).ceil() * 30.0

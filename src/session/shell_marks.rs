@@ -12,7 +12,7 @@ use stackrace_machine::journal::{Journal, Undo};
 
 use super::context::unjournalled;
 
-/// How the names of marks begin; the id of the run's work follows.
+/// Beginning of the names of marks; the id of the run's work follows.
 const MARK: &str = ".stackrace-taken-";
 
 /// The group of the journal's entries.

@@ -20,18 +20,18 @@ use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
 use stackrace_places::agent::message::{Assignment, CleanAnswer};
 use stackrace_places::agent::shell::ShellHost;
 
-/// Where in the store they are.
+/// Directory of the store in which they are.
 const DIRECTORY: &str = "shells";
 
 /// The file that says of which machine and which study a journal is.
 const ABOUT: &str = "about.json";
 
-/// What a journal belongs to.
+/// Owner of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     /// The machine, as the user named it.
     host: String,
-    /// Where the study was read from.
+    /// Name of the file that the study was read from.
     name: String,
     /// The study: its commands may be needed to take down what it set up.
     study: String,
@@ -141,7 +141,7 @@ pub(super) fn hosts(context: &Context) -> Result<Vec<String>, Failure> {
     Ok(hosts)
 }
 
-/// All that are kept: their directory, their ids, and what they belong to.
+/// Returns all that are kept: their directory, their ids, and what they belong to.
 fn kept(context: &Context) -> Result<Vec<(Arc<OwnDir>, String, About)>, Failure> {
     let all = OwnDir::open(&context.store_dir()?)
         .and_then(OwnDir::obeyed)

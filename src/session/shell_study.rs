@@ -82,7 +82,7 @@ const NEAREST_LAYERS: &[(&[&str], &str)] = &[
     (&["loop"], "native, which makes its own device on a file"),
 ];
 
-/// The advice of a table for a word; none: it has none.
+/// Returns the advice of a table for a word; `None` if it has none.
 fn nearest(table: &[(&[&str], &'static str)], kind: &str) -> Option<String> {
     let mut rows = table.iter();
     let row = rows.find(|(kinds, _)| kinds.contains(&kind))?;

@@ -26,7 +26,7 @@ pub(super) struct ShellWorker {
     pub(super) host: Arc<ShellHost>,
 }
 
-/// Where a plan says that the run's own directory would be.
+/// Directory of the run as a plan names it.
 const PLANNED: &str = ".stackrace-shell-{id}";
 
 impl Duties for ShellWorker {

@@ -8,7 +8,7 @@ use stackrace_base::failure::Failure;
 use stackrace_judge::verdict::Evidence;
 use stackrace_results::record::Record;
 
-/// So many of the newest runs are looked through.
+/// Number of the newest runs that are looked through.
 const RUNS_MAX: usize = 50;
 /// Names of studies that `compare` wrote.
 const COMPARE: &str = "compare";
@@ -19,7 +19,7 @@ pub(super) struct EarlierSizes {
     pub(super) run: String,
     /// The text of that run's study.
     study: String,
-    /// Seconds one of its rounds took; none: it has none that is complete.
+    /// Seconds one of its rounds took; `None` if it has none that is complete.
     pub(super) round_seconds: Option<f64>,
 }
 
@@ -45,8 +45,8 @@ pub(super) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
     })
 }
 
-/// The sizes of the newest run that asked the same as `study`, whatever its sizes; none: it was not
-/// asked before.
+/// Returns the sizes of the newest run that asked the same as `study`, whatever its sizes; `None`
+/// if it was not asked before.
 pub(super) fn same_question(context: &Context, study: &str) -> Option<EarlierSizes> {
     let asked = question(study);
     let store = context.open_store().ok()?;
@@ -79,7 +79,7 @@ pub(super) fn with_those_of(study: &str, earlier: &EarlierSizes) -> String {
     format!("{before}{workloads}{after}")
 }
 
-/// What stands before the workloads, they themselves, and what follows.
+/// Splits a study into what stands before the workloads, they themselves, and what follows.
 fn parts(study: &str) -> (&str, &str, &str) {
     // As `compare` writes them: workloads between the stacks and the decision.
     let first = study.find("[[workload]]").unwrap_or(study.len());

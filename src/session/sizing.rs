@@ -27,7 +27,7 @@ use stackrace_study::study::Study;
 const LONG_ENOUGH: f64 = 0.12;
 /// The same where none follows: no block of it is written for the first time.
 const LONG_ENOUGH_ALONE: f64 = 0.25;
-/// What the next trial aims at, as a multiple of what is long enough.
+/// Length that the next trial aims at, as a multiple of what is long enough.
 const AIMED_AT: f64 = 1.6;
 /// A trial grows by no more than this: a short one says little.
 const GROWTH_MAX: f64 = 10.0;
@@ -45,13 +45,13 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 pub(super) struct SizedPart {
     /// Its index in the purpose.
     pub(super) index: usize,
-    /// How much one trial does.
+    /// Amount of work of one trial.
     pub(super) size: WorkloadSize,
     /// Seconds that one trial in each of the directories takes, all together.
     pub(super) seconds: f64,
     /// Seconds that laying out its data takes in all of them, before the first trial.
     pub(super) lays_out_seconds: f64,
-    /// The directory in which it took longest; none: it was not tried in each.
+    /// The directory in which it took longest; `None` if it was not tried in each.
     pub(super) slowest: Option<SlowestSide>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct SizedPart {
 pub(super) struct SlowestSide {
     /// Its index.
     pub(super) side: usize,
-    /// So many times as long as in the fastest one.
+    /// Its time as a multiple of that in the fastest one.
     pub(super) times: f64,
 }
 
@@ -76,9 +76,9 @@ impl SlowestSide {
     }
 }
 
-/// What must be known to size the workloads of a purpose.
+/// Facts that must be known to size the workloads of a purpose.
 pub(super) struct Sizing<'a> {
-    /// Where the work is put, with the names for errors.
+    /// Directories of the work, with the names for errors.
     pub(super) directories: Vec<(&'a str, &'a Path)>,
     /// The workloads of the purpose.
     pub(super) parts: &'static [PurposeWorkload],
@@ -88,7 +88,7 @@ pub(super) struct Sizing<'a> {
     pub(super) room: u64,
     /// Bytes that were asked for.
     pub(super) bytes: Option<u64>,
-    /// Whether trials begin with caches dropped.
+    /// True if trials begin with caches dropped.
     pub(super) cold: bool,
     /// Ends it at once.
     pub(super) interrupt: &'a Interrupt,
@@ -122,7 +122,7 @@ impl Sizing<'_> {
         })
     }
 
-    /// The same parts with trials `times` as long, as far as there is room for their data.
+    /// Returns the same parts with trials `times` as long, as far as there is room for their data.
     ///
     /// # Errors
     /// The study cannot be made of them.
@@ -181,11 +181,11 @@ impl Sizing<'_> {
     }
 }
 
-/// How long the parts of a trial took.
+/// Durations of the parts of a trial.
 struct Tried {
-    /// All phases together, s.
+    /// Time of all phases together, s.
     measured: f64,
-    /// Laying out the data, s.
+    /// Time of laying out the data, s.
     laid_out: f64,
 }
 
@@ -193,7 +193,7 @@ struct Tried {
 struct Settling<'a> {
     probe: &'a Probe<'a>,
     directory: &'a Path,
-    /// Many files are in it.
+    /// True if many files are in it.
     many: bool,
 }
 
@@ -212,9 +212,9 @@ struct Probe<'a> {
     step: String,
     /// A directory of our own on each of the places.
     roots: Vec<PrivateDir>,
-    /// Bytes per second that data are laid out with, the mean of all; none: not needed yet.
+    /// Bytes per second that data are laid out with, the mean of all; `None` if it is not needed yet.
     lays_out: Option<f64>,
-    /// Bytes of a whole trial of the last stream; none: no stream was tried yet.
+    /// Bytes of a whole trial of the last stream; `None` if no stream was tried yet.
     stream_bytes: Option<u64>,
 }
 
@@ -348,14 +348,14 @@ impl<'a> Probe<'a> {
         })
     }
 
-    /// Whether a workload writes files that its preparation did not lay out.
+    /// Returns true if a workload writes files that its preparation did not lay out.
     fn writes_new_blocks(&self, index: usize, size: WorkloadSize) -> Result<bool, Failure> {
         let study = self.asked.study_of(index, size)?;
         let cost = study.configurations[0].workloads[0].cost();
         Ok(cost.disk_bytes > cost.prepare_bytes)
     }
 
-    /// One trial in each of these directories, one after the other.
+    /// Makes one trial in each of these directories, one after the other.
     fn trials(
         &self,
         index: usize,
@@ -417,9 +417,9 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// As before a trial that counts. Where it does not work, the size is only a worse guess.
-    /// Those of many files alone drop all caches: what they drop makes the first writes after it slow,
-    /// and a size too small is worse than one too large.
+    /// Settles a directory as before a trial that counts. Where it does not work, the size is only a worse guess.
+    /// Trials of many files alone drop all caches: what they drop makes the first writes after it slow, and a size too
+    /// small is worse than one too large.
     fn settle(&self, directory: &Path, many: bool) {
         if !self.asked.cold {
             return;

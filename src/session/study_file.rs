@@ -14,20 +14,20 @@ use stackrace_load::workload::together;
 use stackrace_places::agent::message::Clients;
 use stackrace_study::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
 
-/// What the command line says instead of the study.
+/// Settings that the command line gives instead of the study.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Overrides {
     /// Differences smaller than this do not matter.
     pub(crate) margin: Option<f64>,
-    /// How sure every statement together must be.
+    /// Confidence that every statement together must have.
     pub(crate) confidence: Option<f64>,
     /// Seed of everything random.
     pub(crate) seed: Option<u64>,
-    /// How long the run may take, ns.
+    /// Time that the run may take, ns.
     pub(crate) time_max_ns: Option<u64>,
-    /// How many rounds it may take; without a time, however long they take.
+    /// Number of rounds it may take; without a time, however long they take.
     pub(crate) rounds_max: Option<u32>,
-    /// It goes on until the question is decided.
+    /// True if it goes on until the question is decided.
     pub(crate) until_decided: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Overrides {
 pub(crate) const NO_LIMIT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 impl Overrides {
-    /// Whether the time a run is given may end it.
+    /// Returns true if the time a run is given may end it.
     pub(crate) fn ends_by_time(&self) -> bool {
         let unlimited = self.until_decided || self.rounds_max.is_some();
         self.time_max_ns.is_some() || !unlimited
@@ -63,8 +63,8 @@ impl Overrides {
         self.with(text, self.time_max_ns, None)
     }
 
-    /// The same with its limits, too, to be kept and run again. They are not in the text that a run of `compare`
-    /// keeps: the sizes of an earlier run fit however many rounds there are.
+    /// Returns the same with its limits, too, to be kept and run again. They are not in the text that a run of
+    /// `compare` keeps: the sizes of an earlier run fit however many rounds there are.
     pub(crate) fn written_with_limits(&self, text: &str) -> String {
         let time = match self.ends_by_time() {
             true => self.time_max_ns,

@@ -48,7 +48,7 @@ impl TakenDirs {
         (taken, others)
     }
 
-    /// The same of a study's directories; `anyway`: also where another run has them.
+    /// Takes a study's directories; `anyway`: also where another run has them.
     ///
     /// # Errors
     /// Another run measures in one of them.
@@ -103,8 +103,8 @@ pub(super) fn of_study_there(
     permitted(others, anyway)
 }
 
-/// The directories of a study whose stacks are nothing else, each once; none: there is something else,
-/// or nothing to compare.
+/// Returns the directories of a study whose stacks are nothing else, each once; `None` if there is something else, or
+/// nothing to compare.
 pub(super) fn directories(study: &Study) -> Option<Vec<PathBuf>> {
     let stacks = study.configurations.iter().map(|one| &one.stack);
     let all: Option<Vec<PathBuf>> = stacks.map(|stack| stack.existing_directory()).collect();

@@ -11,10 +11,10 @@ use stackrace_layers::stack;
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::journal::{self, Journal, Undo};
 
-/// Where in the store the journals of such work are while it goes on.
+/// Directory of the store for the journals of such work while it goes on.
 pub(super) const DIRECTORY: &str = "probes";
 
-/// What a second Ctrl-C leaves to do.
+/// Tasks that are left after a second Ctrl-C.
 pub(super) const LEFT: &str = "`stackrace clean` removes what is left";
 
 /// The end of a command that was interrupted before its run began.
@@ -100,7 +100,7 @@ pub(super) fn refused(name: &str, error: &dyn std::fmt::Display) -> Failure {
 
 /// A directory to work in that stays the same whatever happens to its name.
 pub(super) struct PrivateDir {
-    /// In the one that is held: that one's own path is a link, which workloads do not follow.
+    /// Path in the directory that is held: that one's own path is a link, which workloads do not follow.
     path: PathBuf,
     _held: HeldDir,
 }

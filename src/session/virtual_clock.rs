@@ -5,20 +5,20 @@ use std::sync::Arc;
 use stackrace_base::time::GivenClock;
 use stackrace_results::record::Record;
 
-/// When the clock of every run begins.
+/// Time at which the clock of every run begins.
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 
-/// The clock of a new run; none: there is no such time of day.
+/// Returns the clock of a new run; `None` if there is no such time of day.
 pub(super) fn begin() -> Option<Arc<GivenClock>> {
     GivenClock::at(EPOCH).map(Arc::new)
 }
 
-/// Whether a run was made in virtual time.
+/// Returns true if a run was made in virtual time.
 pub(crate) fn made(record: &Record) -> bool {
     record.head.place().in_virtual_time()
 }
 
-/// The clock of a run in virtual time, as it stood when the run stopped; none: it had another.
+/// Returns the clock of a run in virtual time, as it stood when the run stopped; `None` if it had another.
 pub(super) fn of(record: &Record) -> Option<Arc<GivenClock>> {
     // The last line is the last moment of the run's own time.
     let last = record.lines.last().filter(|_| made(record))?;

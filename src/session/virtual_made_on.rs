@@ -8,7 +8,7 @@ use crate::run::SharedLedger;
 use stackrace_base::event::Event;
 use stackrace_machine::host::Host;
 
-/// What depends on the machine a run was made on. It is not in the log.
+/// Figures that depend on the machine a run was made on. They are not in the log.
 #[derive(Debug, Serialize)]
 pub(super) struct MadeOn {
     /// Version of this program.
@@ -23,20 +23,20 @@ pub(super) struct MadeOn {
     pub(super) jobs: usize,
     /// The day on which it began.
     pub(super) began: String,
-    /// Until the environment of a guest was known, s.
+    /// Time until the environment of a guest was known, s.
     pub(super) first_guest_s: f64,
-    /// The whole run, s.
+    /// Time of the whole run, s.
     pub(super) wall_s: f64,
-    /// What the guests' clocks showed together, s.
+    /// Sum of what the guests' clocks showed, s.
     pub(super) virtual_s: f64,
     #[serde(flatten)]
-    /// What serving the drives has cost.
+    /// Cost of serving the drives.
     pub(super) cost: ServingCost,
     /// BLAKE3 of the log.
     pub(super) log: String,
 }
 
-/// What serving the drives of all guests has cost.
+/// Cost of serving the drives of all guests.
 #[derive(Debug, Serialize)]
 pub(super) struct ServingCost {
     /// Requests that were answered.

@@ -34,7 +34,7 @@ const WALL_SHARE: Bounds = Bounds {
     most: 3.0,
 };
 
-/// How fast the drives of a study stream, B/s: the slowest one alone, and all of the fastest stack.
+/// Speed at which the drives of a study stream, B/s: the slowest one alone, and all of the fastest stack.
 ///
 /// # Errors
 /// A card contradicts itself.
@@ -84,7 +84,7 @@ fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
         .map_err(|error| Failure::internal(error.to_string()))
 }
 
-/// What a study would do in guests in virtual time, each with so much memory.
+/// Plans what a study would do in guests in virtual time, each with so much memory.
 ///
 /// # Errors
 /// There is no place for results.
@@ -105,7 +105,7 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// What the run costs here; `jobs`: guests side by side, none: one for each processor.
+/// Estimates what the run costs here; `jobs`: guests side by side, where `None` means one for each processor.
 ///
 /// `free`: bytes that may be written where the files of the guests lie.
 fn cost(
@@ -145,7 +145,7 @@ fn cost(
     }
 }
 
-/// What the drives of a configuration hold: with the largest trial alone, and with all of them.
+/// Bytes that the drives of a configuration hold: with the largest trial alone, and with all of them.
 fn content(configuration: &Configuration) -> (u64, u64) {
     let (mut largest, mut all) = (0_u64, 0_u64);
     for cost in configuration.costs() {

@@ -37,40 +37,40 @@ use stackrace_places::lab::virtual_guest::{PROCESSOR, VirtualLab};
 use stackrace_results::record::{Record, Store};
 use stackrace_study::study::{Provision, RoundOrder, Study};
 
-/// What a second Ctrl-C leaves to do.
+/// Tasks that are left after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean` removes the guests, `stackrace resume` continues the run";
 
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// Where a guest keeps its journal.
+/// Directory in which a guest keeps its journal.
 const STORE: &str = "/run/store";
 
-/// What ids of such runs begin with.
+/// Beginning of the ids of such runs.
 const ID: &str = "virtual";
 
 /// Memory that is left to this machine when guests are started side by side, bytes.
 const LEFT_OVER: u64 = 1 << 30;
 
-/// What a reader of these figures must know.
+/// Warning for a reader of these figures.
 const CAUTION: &str = "every figure here comes from models of drives, in virtual time: kernel and file systems are real, \
      service times are computed from the drives' cards, and the processor is one of 1 GIPS; \
      intervals are over the accidents modelled (data, offsets, platter, head, start)";
 
-/// What a reader of figures of two machines must know besides.
+/// Further warning for a reader of figures of two machines.
 const CAUTION_ONE_KERNEL: &str = "both machines of a stack are in one kernel: they share its processor and its memory, and the line between \
      them is as declared";
 
-/// Whether a study has stacks of two machines, which are then in one kernel.
+/// Returns true if a study has stacks of two machines, which are then in one kernel.
 fn has_second(study: &Study) -> bool {
     let mut stacks = study.configurations.iter().map(|each| &each.stack);
     stacks.any(|stack| stack.nodes() > 1)
 }
 
-/// Which disks of the lab a study asks for.
+/// Kind of disks of the lab that a study asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabDrives {
-    /// None, or QEMU's.
+    /// No disk, or QEMU's.
     Emulated,
     /// Modelled ones alone, in every configuration.
     Modelled,
@@ -78,7 +78,7 @@ pub(crate) enum LabDrives {
     Mixed,
 }
 
-/// Which disks the configurations of a study have.
+/// Returns the kind of disks that the configurations of a study have.
 pub(crate) fn disks(study: &Study) -> LabDrives {
     let all = study.configurations.iter().map(|each| {
         let disks = each.stack.lab_disks();
@@ -122,7 +122,7 @@ pub(crate) fn check(study: &Study) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each turn has a guest of its own: stacks stand for one turn.
+/// Gives each turn a guest of its own: stacks stand for one turn.
 pub(crate) fn in_turns(study: &mut Study) {
     study.policy.order = RoundOrder::Turns;
     study.policy.provision = Provision::EachRound;
@@ -253,14 +253,14 @@ fn sites<'a>(
     Ok(sites)
 }
 
-/// What a guest has beside its image. What was built and is not needed is not in it.
+/// Parts that a guest has beside its image. What was built and is not needed is not in it.
 struct Needed {
     zfs: bool,
     postgresql: bool,
 }
 
 impl Needed {
-    /// What the guests of a study need.
+    /// Returns what the guests of a study need.
     ///
     /// # Errors
     /// PostgreSQL is needed and was not built.
@@ -275,7 +275,7 @@ impl Needed {
     }
 }
 
-/// What guests are made of at each site, each guest with so much memory.
+/// Prepares what guests are made of at each site, each guest with so much memory.
 ///
 /// # Errors
 /// The program does not run there, or a directory cannot be made.
@@ -309,7 +309,7 @@ struct VirtualRun<'a> {
 }
 
 impl VirtualRun<'_> {
-    /// What the guests of each system are made of.
+    /// Returns what the guests of each system are made of.
     fn images(&self, images: Images<'_>) -> Result<Vec<SystemImage>, Failure> {
         let each = self.guests.iter().map(|guest| images(&guest.system));
         each.collect()
@@ -416,7 +416,7 @@ impl VirtualRun<'_> {
         clock.ok_or_else(|| Failure::internal("no such time of day"))
     }
 
-    /// What the systems are, found in a guest of each.
+    /// Returns the environments of the systems, found in a guest of each.
     fn environment(
         &self,
         places: &[VirtualPlace<'_>],
@@ -435,7 +435,7 @@ impl VirtualRun<'_> {
         Ok(merged(&known))
     }
 
-    /// How many guests run side by side.
+    /// Returns the number of guests that run side by side.
     fn jobs(&self, places: &[VirtualPlace<'_>]) -> Result<usize, Failure> {
         let guests = places.iter().map(|place| place.lab.guest_bytes());
         let guest_bytes = guests.max().unwrap_or(1);
@@ -531,13 +531,13 @@ fn made_of(site: &MachineSite<'_>) -> [String; 2] {
     [names.join(" with "), content(parts)]
 }
 
-/// What the files of an image hold, and of what comes with it.
+/// Describes the content of the files of an image, and of what comes with it.
 fn content(parts: [Option<&Image>; 3]) -> String {
     let parts: Vec<String> = parts.into_iter().flatten().map(Image::content).collect();
     parts.join(" with ")
 }
 
-/// What the guest refused.
+/// Returns the refusal of a guest as an error.
 fn refused_there(reply: WorkerReply) -> Failure {
     match reply {
         WorkerReply::Refused { code, text, next } => {

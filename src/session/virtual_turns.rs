@@ -24,7 +24,7 @@ use stackrace_places::lab::LabError;
 use stackrace_places::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
 use stackrace_study::study::Study;
 
-/// How long guests are listened to before it is checked whether the run is to be interrupted.
+/// Time for which guests are listened to before it is checked whether the run is to be interrupted.
 const MOMENT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -33,9 +33,9 @@ const MOMENT: Timespec = Timespec {
 /// A guest waits at most so long before it begins, ns: as long as the kernel keeps written data back.
 const DELAY_NS: u64 = 5_000_000_000;
 
-/// What the guests of a system are made of, and what they are told.
+/// Image of the guests of a system, and what they are told.
 pub(super) struct VirtualPlace<'a> {
-    /// What a guest is started from.
+    /// Image and settings from which a guest is started.
     pub(super) lab: VirtualLab<'a>,
     /// The study as every guest of this system gets it.
     pub(super) assignment: Assignment,
@@ -56,19 +56,19 @@ fn place_of<'a>(
 
 /// Executes turns in guests of their own.
 pub(super) struct VirtualExecutor<'a> {
-    /// Where guests are started: one for each system.
+    /// Places where guests are started: one for each system.
     pub(super) places: &'a [VirtualPlace<'a>],
     /// The question.
     pub(super) study: &'a Study,
-    /// Where results go.
+    /// Ledger to which results go.
     pub(super) ledger: SharedLedger,
     /// The clock of the ledger: the sum of what the guests' clocks show.
     pub(super) clock: Arc<GivenClock>,
-    /// Told what begins.
+    /// Watcher that is told what begins.
     pub(super) watcher: &'a dyn Watcher,
-    /// How to stop it.
+    /// Interrupt that stops it.
     pub(super) interrupt: Arc<Interrupt>,
-    /// How many guests may run side by side.
+    /// Number of guests that may run side by side.
     pub(super) jobs: usize,
     /// Turns announced and not done, in the order of the round.
     pub(super) turns: VecDeque<VirtualTurn>,
@@ -76,21 +76,21 @@ pub(super) struct VirtualExecutor<'a> {
     pub(super) started: usize,
 }
 
-/// What a guest does, announced or under way.
+/// Work of a guest, announced or under way.
 pub(super) struct VirtualTurn {
     asked: Asked,
     state: State,
-    /// What it left in the memory that it shares.
+    /// Bytes it left in the memory that it shares.
     left: Vec<u8>,
-    /// What was said and is not on record yet, with the guest's clock.
+    /// Replies that are not on record yet, with the guest's clock.
     said: VecDeque<(u64, TurnReply)>,
 }
 
-/// What a guest is to do.
+/// Task of a guest.
 pub(super) enum Asked {
-    /// Execute a turn.
+    /// Executes a turn.
     Turn(Turn),
-    /// Bring a stack back after power cuts, with what is needed for it.
+    /// Brings a stack back after power cuts, with what is needed for it.
     Recover(RecoverOrder, Arc<Vec<u8>>),
 }
 
@@ -101,7 +101,7 @@ enum State {
     Lost(String),
 }
 
-/// What a guest of a round is asked: all of it, before it starts.
+/// Returns what a guest of a round is asked: all of it, before it starts.
 pub(super) fn orders(assignment: &Assignment, turn: Option<&Turn>) -> GuestOrders {
     let execute = turn.map(|turn| TurnRequest::Execute(turn.clone()));
     GuestOrders {
@@ -121,7 +121,7 @@ pub(super) fn conversation(
     requests.collect()
 }
 
-/// What differs between two rounds besides the work: the same for all configurations of a round.
+/// Number that differs between two rounds besides the work: the same for all configurations of a round.
 pub(super) fn accident(seed: u64, round: u32) -> u64 {
     let mut hash = blake3::Hasher::new();
     hash.update(b"start of a guest");
@@ -131,7 +131,7 @@ pub(super) fn accident(seed: u64, round: u32) -> u64 {
     u64::from_le_bytes(*drawn.as_bytes().first_chunk().unwrap_or(&[0; 8]))
 }
 
-/// What a frame says; a guest says nothing but replies of a turn.
+/// Reads the reply in a frame; a guest says nothing but replies of a turn.
 pub(super) fn reply(frame: &WireFrame) -> Result<TurnReply, String> {
     match serde_json::from_slice(&frame.message) {
         Ok(WorkerReply::Turn(reply)) => Ok(reply),
@@ -371,7 +371,7 @@ impl VirtualExecutor<'_> {
 }
 
 impl VirtualExecutor<'_> {
-    /// Whether a trial, or its ledger, is on record already.
+    /// Returns true if a trial, or its ledger, is on record already.
     fn is_known(&self, event: &Event) -> bool {
         let ledger = self.ledger.lock();
         let record = ledger.record();
@@ -411,8 +411,8 @@ fn whole(ledger: &SharedLedger, turn: &Turn) -> Turn {
     }
 }
 
-/// What the machines of the study are, each found in a guest that does nothing else; so many of these
-/// run side by side. An answer of another kind is why a machine refused.
+/// Returns what the machines of the study are, each found in a guest that does nothing else; so many of these run side
+/// by side. An answer of another kind is why a machine refused.
 ///
 /// # Errors
 /// A guest does not come up.

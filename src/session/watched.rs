@@ -27,7 +27,7 @@ impl<'a> WatchedDirs<'a> {
         })
     }
 
-    /// The same directories, looked at already.
+    /// Takes directories that were looked at already.
     pub(super) fn known(host: &'a dyn Host, before: Vec<StorageIdentity>) -> Self {
         Self { host, before }
     }
@@ -46,7 +46,7 @@ impl<'a> WatchedDirs<'a> {
         }
     }
 
-    /// What was exchanged, in words; none: nothing.
+    /// Says what was exchanged; `None` if nothing was.
     pub(super) fn exchanged(&self) -> Option<String> {
         self.before.iter().find_map(|before| {
             let now = self.host.identity_of(Path::new(&before.directory)).ok();
@@ -55,7 +55,7 @@ impl<'a> WatchedDirs<'a> {
     }
 }
 
-/// What a directory lies on.
+/// Returns what a directory lies on.
 ///
 /// # Errors
 /// It is not there, or it cannot be found out.

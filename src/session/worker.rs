@@ -29,7 +29,7 @@ use stackrace_study::study::Study;
 /// This program as a worker.
 #[derive(Default)]
 pub(crate) struct StudyWorker {
-    /// What the directories lie on in which it measures for another machine.
+    /// Storage of the directories in which it measures for another machine.
     grounds: KnownGrounds,
     /// Directories that other runs are kept out of.
     taken: Mutex<TakenDirs>,
@@ -39,7 +39,7 @@ pub(super) fn lost(broken: Broken) -> Failure {
     Failure::internal(broken.0)
 }
 
-/// What is needed for a study that was received: everything, and the part of this place.
+/// Returns what is needed for a study that was received: everything, and the part of this place.
 pub(super) fn received(
     connection: &Arc<Connection>,
     assignment: &Assignment,
@@ -99,7 +99,7 @@ fn journal_directories(peers: &[Peer], host: &dyn Host, journal: &Journal) -> Re
     Ok(())
 }
 
-/// What the window held when the guest was started; none: nothing.
+/// Returns what the window held when the guest was started; `None` if it held nothing.
 fn brought_along(window: &SharedWindow) -> Result<Option<CrashPackage>, Failure> {
     let bytes = window.read();
     let bytes = bytes.map_err(|error| Failure::internal(format!("shared memory: {error}")))?;

@@ -9,7 +9,7 @@ use stackrace_machine::journal;
 use stackrace_places::agent::message::{CleanAnswer, ExecRequest, PeerAddress};
 use stackrace_places::agent::remote_host::RemoteHost;
 
-/// What this machine is called among hosts.
+/// Name of this machine among hosts.
 pub(super) const HERE: &str = "here";
 
 /// Undoes what dead runs left in a store on a machine, and on its peers.
@@ -30,7 +30,7 @@ pub(super) fn cleaned(
 /// A directory there in which nothing is but what the worker keeps while a run goes on.
 pub(super) struct WorkerStore {
     path: PathBuf,
-    /// What it was when the worker had made it; none: it has not, or the machine does not say.
+    /// The directory as it was when the worker had made it; `None` if it has not, or the machine does not say.
     made: OnceLock<MadeThing>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct WorkerStore {
 pub(super) struct LeftThere {
     /// The reason, one clause or a line for each thing.
     pub(super) why: String,
-    /// What has to be done there before it is cleaned; empty: nothing.
+    /// Work that has to be done there before it is cleaned; empty if there is none.
     pub(super) first: String,
 }
 
@@ -64,7 +64,7 @@ impl LeftThere {
 }
 
 impl WorkerStore {
-    /// Where a worker will make it.
+    /// Names the store at the path where a worker will make it.
     pub(super) fn at(path: PathBuf) -> Self {
         Self {
             path,
@@ -85,7 +85,7 @@ impl WorkerStore {
         }
     }
 
-    /// Where it is now.
+    /// Finds out where it is now.
     ///
     /// # Errors
     /// It is hidden, or it cannot be found.

@@ -17,7 +17,7 @@ use stackrace_base::unit;
 use stackrace_load::workload::together;
 use stackrace_places::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
 
-/// How often the clocks of each client are read before a phase; the shortest round trip counts.
+/// Number of times that the clocks of each client are read before a phase; the shortest round trip counts.
 const CLOCK_READINGS: usize = 6;
 
 /// The start of a phase is at least so far ahead that everybody has heard of it, ns; for each process
@@ -163,7 +163,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// One phase, from the setting up of everybody to what all of them measured together.
+    /// Conducts one phase, from the setting up of everybody to what all of them measured together.
     fn phase(&mut self, name: &str) -> Result<CommonOutcome, ClientTrouble> {
         self.ask_all(&PhaseRequest::SetUp)?;
         self.all_say(|reply| matches!(reply, PhaseReply::SetUp))?;
@@ -189,7 +189,7 @@ impl Conductor<'_> {
         all_replied(self.processes, &stopped)
     }
 
-    /// Why there was no time in which all of them were at work.
+    /// Says why there was no time in which all of them were at work.
     fn apart(&self, name: &str, each: &[ClientPhase]) -> String {
         let each = || self.processes.iter().zip(each);
         let last = each().max_by_key(|(_, part)| part.began_ns);

@@ -13,15 +13,15 @@ use stackrace_machine::observe;
 
 /// A phase of all clients.
 pub(super) struct CommonOutcome {
-    /// What they did together, from the first start to the last end.
+    /// Outcome of all together, from the first start to the last end.
     pub(super) outcome: PhaseOutcome,
-    /// How well they did it at the same time.
+    /// Figures of how well they did it at the same time.
     pub(super) phase: CommonPhase,
-    /// What each did, in their order.
+    /// Part of each client, in their order.
     pub(super) each: Vec<ClientPhase>,
 }
 
-/// When all were at work, ns of one clock.
+/// Time in which all were at work, ns of one clock.
 #[derive(Clone, Copy)]
 struct Window {
     from: i64,
@@ -66,7 +66,7 @@ pub(super) fn common(name: &str, measured: Vec<ClientMeasured>) -> Result<Common
     })
 }
 
-/// What one process did.
+/// Returns what one process did.
 fn part(measured: &ClientMeasured, first: i64, window: Window) -> ClientPhase {
     let observed = &measured.observation;
     let work = observed
@@ -109,7 +109,7 @@ fn within(observed: &PhaseObservation, began_ns: i64, window: Window) -> (f64, f
     sums
 }
 
-/// All observations of a phase as one outcome: everything adds up, histograms too.
+/// Merges all observations of a phase into one outcome: everything adds up, histograms too.
 fn merged<'a>(
     observations: impl Iterator<Item = &'a PhaseObservation> + Clone,
 ) -> Option<PhaseOutcome> {
@@ -167,7 +167,7 @@ fn merged<'a>(
     })
 }
 
-/// One kind of operation of all clients.
+/// Merges one kind of operation of all clients.
 fn together<'a>(op: Op, each: impl Iterator<Item = &'a OperationObservation>) -> Option<OpOutcome> {
     let mut sum: Option<OpOutcome> = None;
     for one in each {
@@ -203,8 +203,8 @@ fn add_timing(sum: &mut Option<Timing>, more: &TimingObservation) -> Option<()> 
     sum.histogram.add(&histogram).ok()
 }
 
-/// What the systems of all clients counted. Processes add up; a machine is counted once, by the first
-/// of its processes.
+/// Returns what the systems of all clients counted. Processes add up; a machine is counted once, by the first of its
+/// processes.
 pub(super) fn counted(each: &[ClientPart]) -> Counted {
     let mut sum = Counted::default();
     let mut cpus = 0_u32;
@@ -240,7 +240,7 @@ mod tests {
     use stackrace_base::event::histogram::encoded;
     use stackrace_base::time::{Clock, SystemClock};
 
-    /// What a client measured that read blocks with these latencies, beginning at a time.
+    /// Imagines what a client measured that read blocks with these latencies, beginning at a time.
     fn client(began_ns: i64, elapsed_ns: u64, latencies: &[u64]) -> ClientMeasured {
         let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
         latencies

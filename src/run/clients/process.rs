@@ -10,21 +10,21 @@ use stackrace_places::agent::connection::{Connection, ConnectionError, Conversat
 use stackrace_places::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
 use std::sync::Arc;
 
-/// How long a clock may take to be read: a client that takes longer is lost.
+/// Time that reading a clock may take: a client that takes longer is lost.
 const CLOCK_PATIENCE: Duration = Duration::from_secs(4);
 
-/// How long a client may take to end what it does after it was told to.
+/// Time that a client may take to end what it does after it was told to.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// How often the processes that have not answered are looked at again.
+/// Interval at which the processes that have not answered are looked at again.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Why a trial of clients cannot go on.
+/// Reason why a trial of clients cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ClientTrouble {
     /// A client is gone: no trial can go on without it.
     Lost(String),
-    /// This trial failed, or was called off.
+    /// The trial failed, or was called off.
     Failed(String),
     /// The storage that a client sees is another one; with what failed because of that.
     Exchanged(Box<ExchangedStorage>, Option<String>),
@@ -35,17 +35,17 @@ pub(super) struct ClientProcess {
     seat: Seated,
     connection: Arc<Connection>,
     conversation: Conversation,
-    /// By how much its monotonic clock is ahead of ours, ns.
+    /// Time by which its monotonic clock is ahead of ours, ns.
     ahead_ns: i64,
-    /// What is known of it until now.
+    /// Facts known of it until now.
     pub(super) part: ClientPart,
 }
 
 /// A phase as one process measured it.
 pub(super) struct ClientMeasured {
-    /// What it measured.
+    /// Observation of the process.
     pub(super) observation: PhaseObservation,
-    /// When it began, by our monotonic clock, ns.
+    /// Time at which it began, by our monotonic clock, ns.
     pub(super) began_ns: i64,
 }
 
@@ -76,7 +76,7 @@ impl ClientProcess {
         })
     }
 
-    /// What is said of it, with its name.
+    /// Puts its name before what is said of it.
     pub(super) fn named(&self, what: impl std::fmt::Display) -> String {
         format!("{}: {what}", self.seat.client)
     }

@@ -9,7 +9,7 @@ pub(super) struct Seated {
     pub(super) machine: u32,
     /// The client's name.
     pub(super) client: String,
-    /// Which of its processes, from 1.
+    /// Number of the process among those of the client, from 1.
     pub(super) process: u32,
 }
 

@@ -26,7 +26,7 @@ use stackrace_study::study::{self, Kinds, Study};
 /// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// How often it is looked whether a phase is set up.
+/// Interval at which it is looked whether a phase is set up.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// Measures as one of the clients, as it is told.
@@ -53,7 +53,7 @@ pub(crate) fn serve(order: &PhaseOrder, seat: ClientSeat, grounds: &KnownGrounds
     let _ = say(PhaseReply::Ended);
 }
 
-/// What is asked next. Without a conductor nothing is to go on: it is interrupted.
+/// Passes on what is asked next. Without a conductor nothing is to go on: it is interrupted.
 fn asked(requests: Receiver<WorkerRequest>, interrupt: Arc<Interrupt>) -> Receiver<PhaseRequest> {
     let (sender, asked) = channel();
     // A thread of its own: the end of a trial has to reach a phase that is under way.
@@ -79,7 +79,7 @@ fn asked(requests: Receiver<WorkerRequest>, interrupt: Arc<Interrupt>) -> Receiv
 struct Client<'a> {
     order: &'a PhaseOrder,
     seat: ClientSeat,
-    /// What the directories of the run lay on until now.
+    /// Storage that the directories of the run lay on until now.
     grounds: &'a KnownGrounds,
     interrupt: &'a Interrupt,
     asked: &'a Receiver<PhaseRequest>,
@@ -148,7 +148,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Where the workload works.
+    /// Returns the place where the workload works.
     fn place<'p>(
         &self,
         own: &'p Path,

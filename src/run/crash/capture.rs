@@ -14,14 +14,14 @@ use stackrace_machine::host::drives;
 /// The drives of a stack with all that was written to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Capture {
-    /// Under which mark the stack was set up.
+    /// Mark under which the stack was set up.
     pub(crate) mark: String,
     /// Every drive that this guest was served.
     pub(crate) drives: Vec<DriveCapture>,
 }
 
 impl Capture {
-    /// What the drives of this guest were told to write until now.
+    /// Captures what the drives of this guest were told to write until now.
     pub(crate) fn now(mark: &str) -> Self {
         let drives = drives::logs().into_iter();
         Self {
@@ -36,35 +36,35 @@ impl Capture {
 /// A drive, and all that was written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DriveCapture {
-    /// As the guest names it.
+    /// Serial number as the guest names it.
     pub(crate) serial: String,
-    /// What was written to it.
+    /// Log of what was written to it.
     pub(crate) log: DeviceLog,
 }
 
-/// What a fresh guest needs to bring a stack back and to check promises.
+/// Data that a fresh guest needs to bring a stack back and to check promises.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CrashPackage {
     /// The ledgers, one for each trial of the turn.
     pub(crate) promised: Vec<Promised>,
-    /// What the drives were told to write.
+    /// Writes that the drives were told to do.
     pub(crate) capture: Capture,
 }
 
 /// The part of power cuts in a guest: before them, or after.
 #[derive(Default)]
 pub(crate) struct CrashSide {
-    /// What a guest needs whose power was cut; none: this is no such guest.
+    /// Package for a guest whose power was cut; `None` if this is no such guest.
     pub(crate) package: Option<CrashPackage>,
-    /// What the drives of the last turn were told to write, where the study cuts their power.
+    /// Writes that the drives of the last turn were told to do, where the study cuts their power.
     pub(crate) captured: Option<Capture>,
-    /// Where the ledger goes while it grows; none: the power of this machine is not really cut.
+    /// Stream to which the ledger goes while it grows; `None` if the power of this machine is not really cut.
     pub(crate) told: Option<Arc<LedgerStream>>,
-    /// Whether it goes there in the turn under way.
+    /// True if it goes there in the turn under way.
     pub(crate) telling: bool,
 }
 
-/// What stands in front of the data.
+/// Head that stands in front of the data.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Head {
     mark: String,

@@ -9,8 +9,8 @@ use stackrace_layers::stack::CutOf;
 use stackrace_machine::host::LabDisk;
 use stackrace_places::agent::message::CutOrder;
 
-/// What the drives were asked around a cut, and what became of it: a line for each of the last `most`
-/// requests before it, on each drive.
+/// Lists what the drives were asked around a cut, and what became of it: a line for each of the last `most` requests
+/// before it, on each drive.
 pub(crate) fn drive_log(
     capture: &Capture,
     disks: &[LabDisk],

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::told::UNHEARD_MAX;
 use stackrace_base::event::{OperationKind, Promised};
 
-/// What is known of a trial elsewhere: all that was planned, and what was heard of it.
+/// Ledger of a trial as it is known elsewhere: all that was planned, and what was heard of it.
 #[derive(Debug)]
 pub(crate) struct HeardLedger {
     /// Common beginning of the names of its stack.

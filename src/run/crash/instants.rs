@@ -8,11 +8,11 @@ use stackrace_base::event::{OperationKind, Promised};
 /// One cut that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instant {
-    /// When, ns, on the clock of the guest.
+    /// Time of the cut, ns, on the clock of the guest.
     pub(crate) at_ns: u64,
-    /// What is drawn besides follows from it.
+    /// Seed from which everything else of the cut is drawn.
     pub(crate) seed: u64,
-    /// Where the instant was drawn from.
+    /// Stratum that the instant was drawn from.
     pub(crate) stratum: &'static str,
 }
 

@@ -9,7 +9,7 @@ use super::capture::{Capture, DriveCapture};
 use stackrace_layers::stack::CutOf;
 use stackrace_machine::host::LabDisk;
 
-/// What matters of a disk when its power is cut; none: it is not a modelled one.
+/// Returns what matters of a disk when its power is cut; `None` if it is not a modelled one.
 fn power(disk: &LabDisk) -> Option<PowerCut> {
     let model = disk.model.as_ref()?;
     let card = model.card()?;
@@ -25,18 +25,18 @@ fn power(disk: &LabDisk) -> Option<PowerCut> {
     })
 }
 
-/// What a cut does to one drive.
+/// Effect of a cut on one drive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DriveCut {
-    /// What matters of it when its power is cut.
+    /// Properties of the drive that matter when its power is cut.
     pub(super) power: PowerCut,
-    /// How long it goes on with what happened before the cut, ns; none: its power is cut.
+    /// Time for which it goes on with what happened before the cut, ns; `None` if its power is cut.
     pub(super) goes_on_for: Option<u64>,
     /// Decides what it keeps, with the seed of the cut.
     number: u64,
 }
 
-/// What a cut does to each drive of a capture, in their order; none: it is not a modelled one.
+/// Returns what a cut does to each drive of a capture, in their order; `None` for one that is not modelled.
 pub(super) fn drive_cuts(capture: &Capture, disks: &[LabDisk], of: CutOf) -> Vec<Option<DriveCut>> {
     let drives = (0_u64..).zip(&capture.drives);
     let cut = |(number, drive): (u64, &DriveCapture)| {
@@ -54,7 +54,7 @@ pub(super) fn drive_cuts(capture: &Capture, disks: &[LabDisk], of: CutOf) -> Vec
 }
 
 impl DriveCut {
-    /// Which of these writes the drive has after a cut at `at`, ns.
+    /// Returns which of these writes the drive has after a cut at `at`, ns.
     pub(super) fn aftermath(&self, entries: &[Logged], at: u64, seed: u64) -> Aftermath {
         // One instant for all drives; what each keeps of its own cache is its own chance.
         let seed = seed ^ scattered(self.number);

@@ -41,7 +41,7 @@ pub(crate) fn recover(
     Ok(())
 }
 
-/// What all cuts of an order have in common.
+/// Data that all cuts of an order have in common.
 struct Round<'a> {
     executor: &'a LocalExecutor<'a>,
     order: &'a RecoverOrder,
@@ -143,18 +143,18 @@ impl Round<'_> {
     }
 }
 
-/// How the server of a database came back.
+/// Way in which the server of a database came back.
 struct Opening {
-    /// From the mounted file system until it answered, ns; 0: it did not, or there is none.
+    /// Time from the mounted file system until it answered, ns; 0 if it did not, or there is none.
     server_ns: u64,
-    /// What it said that did not start.
+    /// Message of the server that did not start.
     refused: Option<String>,
-    /// What an operator had to do first, as typed.
+    /// Commands that an operator had to run first, as typed.
     repair: Vec<String>,
 }
 
 impl LocalExecutor<'_> {
-    /// Where a stack is brought back after a cut.
+    /// Returns the place where a stack is brought back after a cut.
     fn site_of_cut(&self, round: u32, configuration: usize, cut: u32) -> Site<'_> {
         Site {
             host: self.host,

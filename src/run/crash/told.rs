@@ -14,7 +14,7 @@ use crate::run::executor::Broken;
 use stackrace_base::event::Promised;
 use stackrace_places::agent::message::TurnReply;
 
-/// So many operations of a thread may be acknowledged here and not be known elsewhere.
+/// Number of operations of a thread that may be acknowledged here and not be known elsewhere.
 pub(crate) const UNHEARD_MAX: u32 = 16;
 
 /// Says something to the coordinator.
@@ -29,11 +29,11 @@ pub(crate) struct LedgerStream {
 
 #[derive(Default)]
 struct StreamState {
-    /// Whether the coordinator has what is planned.
+    /// True if the coordinator has what is planned.
     planned: bool,
     /// Operations of each thread that were told and not heard.
     unheard: HashMap<u32, u32>,
-    /// Whether nothing will be heard any more.
+    /// True if nothing will be heard any more.
     ended: bool,
 }
 
@@ -72,7 +72,7 @@ impl LedgerStream {
         }
     }
 
-    /// The coordinator knows one more operation of a thread; none: it knows what is planned.
+    /// Notes that the coordinator knows one more operation of a thread; `None` means that it knows what is planned.
     pub(crate) fn heard(&self, thread: Option<u32>) {
         let mut state = self.state.lock();
         match thread {
@@ -85,7 +85,7 @@ impl LedgerStream {
         self.changed.notify_all();
     }
 
-    /// Nothing will be heard any more: no thread is kept waiting for it.
+    /// Notes that nothing will be heard any more: no thread is kept waiting for it.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
         self.changed.notify_all();
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Whether a thread that begins an operation goes on at once.
+    /// Returns true if a thread that begins an operation goes on at once.
     fn goes_on(stream: &Arc<LedgerStream>, thread: u32) -> bool {
         let (sender, ended) = channel();
         let stream = Arc::clone(stream);

@@ -21,7 +21,7 @@ until = "never"
 [trial]
 "#;
 
-/// What a story tells of preparing, setting up and tearing down, in short.
+/// Tells what a story says of preparing, setting up and tearing down, in short.
 fn short(story: &[String]) -> Vec<String> {
     let told = story.iter().filter_map(|line| {
         let told = match line.trim() {

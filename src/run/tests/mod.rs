@@ -29,13 +29,13 @@ use stackrace_results::record::{Record, Store};
 use stackrace_study::study::{Kinds, Study};
 
 thread_local! {
-    /// What happened, in order.
+    /// Events, in order.
     static STORY: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-    /// What is to fail: `prepare b`, `measure b`, or to interrupt: `interrupt b`; once.
+    /// Step that is to fail: `prepare b`, `measure b`, or to interrupt: `interrupt b`; once.
     static FAILS: RefCell<String> = const { RefCell::new(String::new()) };
-    /// What figures are multiplied with, and by how much that changes from one to the next.
+    /// Factor of the figures, and by how much that changes from one to the next.
     static SHRINKS: RefCell<(f64, f64)> = const { RefCell::new((1.0, 1.0)) };
-    /// What an `interrupt` raises.
+    /// Interrupt that an `interrupt` raises.
     static INTERRUPT: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
 }
 
@@ -159,7 +159,7 @@ struct Storyteller<'a> {
 }
 
 impl Storyteller<'_> {
-    /// What the host did since the last time; making and removing directories is left out.
+    /// Tells what the host did since the last time; making and removing directories is left out.
     fn steps(&self) {
         let steps = self.host.steps();
         for step in &steps[self.told.swap(steps.len(), Ordering::SeqCst)..] {
@@ -223,7 +223,7 @@ at-most = "1 h"
 until = "never"
 "#;
 
-/// What a race left behind.
+/// Things that a race left behind.
 struct Run {
     reason: Reason,
     story: Vec<String>,
@@ -376,7 +376,7 @@ impl Run {
             .collect()
     }
 
-    /// How the trials of a configuration ended.
+    /// Returns how the trials of a configuration ended.
     fn ended(&self, level: &str) -> Vec<&'static str> {
         let configuration = ["a", "b", "c"].iter().position(|l| *l == level).unwrap();
         let of = self

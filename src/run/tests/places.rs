@@ -38,10 +38,10 @@ until = "never"
 /// A worker on an imagined machine.
 struct ImaginedWorker {
     text: String,
-    /// What goes wrong there.
+    /// Failure that happens there.
     fail: String,
     interrupt: Arc<Interrupt>,
-    /// Told what it leaves standing.
+    /// Sender that is told what it leaves standing.
     left: Mutex<Sender<Vec<String>>>,
 }
 

@@ -260,7 +260,7 @@ fn a_round_that_was_cut_off_between_its_records_is_measured_again_for_all() {
     );
 }
 
-/// For each round, which kinds of trial each configuration has, in the order they were measured.
+/// Returns for each round which kinds of trial each configuration has, in the order they were measured.
 fn kinds(run: &Run) -> Vec<String> {
     let of = |round: u32| -> String {
         let trials = run.record.trials().filter(|trial| trial.round == round);

@@ -115,8 +115,8 @@ fn data_that_would_leave_too_little_room_are_not_kept() {
     });
 }
 
-/// What is below a directory after each trial of `rounds` rounds of a study with several workloads: the
-/// inode of each file by its path, and what was noted.
+/// Returns what is below a directory after each trial of `rounds` rounds of a study with several workloads: the inode
+/// of each file by its path, and what was noted.
 fn shared(workloads: &[&str], rounds: u32, between: impl Fn(usize, &Path)) -> Vec<Vec<Shared>> {
     let text: Vec<String> = (workloads.iter().enumerate())
         .map(|(number, text)| format!("[[workload]]\nname = \"{number}\"\n{text}"))
@@ -165,7 +165,7 @@ fn shared(workloads: &[&str], rounds: u32, between: impl Fn(usize, &Path)) -> Ve
     seen
 }
 
-/// What a trial left of the data that several workloads share.
+/// Traces that a trial left of the data that several workloads share.
 #[derive(Debug)]
 struct Shared {
     /// Inode of the file in the directory of the first workload.

@@ -12,7 +12,7 @@ use stackrace_machine::host::{Host, argv, local::LocalHost};
 use stackrace_places::agent::ssh::{Destination, Way};
 use stackrace_places::agent::watch::ORPHAN_S;
 
-/// How all launchers are written.
+/// Syntax of all launchers.
 const WAYS: &str =
     "write it like ssh:HOST,HOST or srun or srun:NODE,NODE or mpirun:HOSTFILE or kubernetes:PODS";
 

@@ -9,7 +9,7 @@ fn share() -> impl Strategy<Value = Option<f64>> {
 }
 
 proptest! {
-    /// What `--print-study` shows, run as a study, is the comparison with all its flags.
+    /// The study that `--print-study` shows, when it is run, is the comparison with all its flags.
     #[test]
     fn the_printed_study_is_the_one_that_runs(
         (margin, confidence) in (share(), share()),

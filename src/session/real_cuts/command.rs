@@ -12,10 +12,10 @@ use stackrace_base::unit;
 use stackrace_machine::host::argv;
 use stackrace_machine::host::process::{Process, Streams};
 
-/// Most bytes of what a command said that an error repeats.
+/// Number of bytes of what a command said that an error repeats at most.
 const SAID_MAX: u64 = 2000;
 
-/// How often it is checked whether a command has ended.
+/// Interval at which it is checked whether a command has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A machine that says nothing for so long after its power was cut is off.
@@ -28,11 +28,11 @@ const STILL_THERE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Cutting {
     running: Option<std::thread::JoinHandle<Result<(), String>>>,
-    /// When the command had ended, ns by this machine's clock.
+    /// Time at which the command had ended, ns by this machine's clock.
     ended: Option<u64>,
-    /// When the machine last said something, ns.
+    /// Time at which the machine last said something, ns.
     spoke: Option<u64>,
-    /// Whether the line broke.
+    /// True if the line broke.
     broke: bool,
 }
 
@@ -52,7 +52,7 @@ impl Cutting {
         Ok(())
     }
 
-    /// Whether the command was started.
+    /// Returns true if the command was started.
     pub(super) fn begun(&self) -> bool {
         self.running.is_some() || self.ended.is_some()
     }
@@ -69,7 +69,7 @@ impl Cutting {
         SystemClock.sleep(LOOK);
     }
 
-    /// Whether the power is gone.
+    /// Returns true if the power is gone.
     ///
     /// # Errors
     /// The command has failed, or the machine goes on all the same.
@@ -104,7 +104,7 @@ impl Cutting {
     }
 }
 
-/// How long an instant of this machine's clock lies back.
+/// Returns how long an instant of this machine's clock lies back.
 pub(super) fn since(ns: u64) -> Duration {
     Duration::from_nanos(SystemClock.now_ns().saturating_sub(ns))
 }

@@ -10,14 +10,14 @@ use crate::session::machine_options::PowerOptions;
 use stackrace_base::event::{Ended, Event, Promised};
 use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply};
 
-/// How long a worker is listened to before something else is looked at.
+/// Time for which a worker is listened to before something else is looked at.
 pub(super) const MOMENT: Duration = Duration::from_millis(20);
 
-/// What was heard so far.
+/// State of listening: what was heard so far.
 pub(super) struct Listening<'a> {
     executor: &'a RemoteExecutor<'a>,
     worker: &'a RemoteWorker,
-    /// What is planned, while it comes in parts.
+    /// Planned operations, while they come in parts.
     planned: Option<Promised>,
     heard: Option<HeardLedger>,
     cutting: Cutting,
@@ -35,8 +35,8 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// Listens until the power is gone, which is cut after an operation that the seed draws. None: the
-    /// trial failed before, which is on record.
+    /// Listens until the power is gone, which is cut after an operation that the seed draws. `None` if the trial failed
+    /// before, which is on record.
     ///
     /// # Errors
     /// The machine is lost before, the power does not go, or the user stopped the run.
@@ -135,7 +135,7 @@ impl<'a> Listening<'a> {
     }
 }
 
-/// After which operation the power is cut, from 1: each is as likely.
+/// Draws the operation after which the power is cut, from 1: each is as likely.
 fn drawn_operation(seed: u64, planned: u64) -> u64 {
     let hash = blake3::hash(&seed.to_le_bytes());
     let drawn = u64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 8]));

@@ -4,7 +4,7 @@ use crate::run::{Broken, Turned};
 
 /// The run stops, or nothing more can be recorded.
 pub(super) enum Stop {
-    /// It can be resumed.
+    /// The run can be resumed.
     Turned(Turned),
     /// The record takes no more.
     Broken(Broken),
