@@ -43,7 +43,8 @@ pub(super) fn check_plan(plan: &Plan) -> Result<(), Failure> {
 
 /// Returns true if a stack lies on a directory or disk of the user's.
 fn uses_own(stack: &Stack) -> bool {
-    stack.existing_directory().is_some() || stack.disk_ids().next().is_some()
+    let mut layers = stack.layers.iter();
+    layers.any(|layer| layer.named_directory().is_some()) || stack.disk_ids().next().is_some()
 }
 
 /// Plans what a study would do; `here`: on this machine, else on one of which nothing is known.

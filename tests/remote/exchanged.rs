@@ -285,6 +285,12 @@ fn is_out_after(place: Elsewhere, accident: Accident) {
         // What is under a mount cannot be found where no mounts are shown.
         return;
     }
+    if place == Elsewhere::BareShell && matches!(accident, Accident::LinkInstead) {
+        mended(&scene, accident);
+        // The mark of the run went away with the directory: what to do about it is said.
+        scene.resume(&["--rounds", "1"]).err_has("or rmdir ");
+        return;
+    }
     if mended(&scene, accident) {
         // It may have used up its rounds.
         let resumed = scene.resume(&["--rounds", "1"]);
