@@ -175,6 +175,7 @@ pub(crate) const OPTIONS: &[PlacedOption] = &[
     ),
     everywhere("each"),
     everywhere("events"),
+    everywhere("fio"),
     everywhere("for"),
     everywhere("full"),
     everywhere("html"),
