@@ -240,7 +240,8 @@ fn reasons(place: Elsewhere, accident: Accident) -> Vec<&'static str> {
         Accident::MountedOver => vec!["was on tmpfs (memory, device", "is now on tmpfs"],
         Accident::ReadOnly => vec!["was mounted writable and is now mounted read-only"],
         Accident::LinkInstead => vec!["/two "],
-        Accident::Removed => vec!["/two was on ", "is not there any more"],
+        // A client may be at work in a directory below it.
+        Accident::Removed => vec!["/two", " was on ", "is not there any more"],
     }
 }
 
