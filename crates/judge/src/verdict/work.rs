@@ -100,7 +100,7 @@ mod tests {
         b.environment
             .push(Fact::of_older_log("processor", "known of one alone"));
         assert_eq!(other_machine(&a, &b), [""; 0]);
-        b.environment[0].value = "2000000 kB".to_owned();
+        b.environment[0] = Fact::of_older_log("memory", "2000000 kB");
         a.environment
             .push(Fact::of_older_log("processor", "another"));
         let differing = other_machine(&a, &b);

@@ -27,7 +27,7 @@ const SHARED: [&str; 16] = [
 /// Words of layers that other files say, and why they have to.
 const ELSEWHERE: [(&str, &[&str], &str); 22] = [
     (
-        "crates/base/src/event/older.rs",
+        "crates/base/src/event/figure.rs",
         &["devices"],
         "the name of a fact in logs from before",
     ),
