@@ -39,6 +39,12 @@ pub(crate) fn missing(
                 continue;
             }
         };
+        // Whatever the image has: the guests run this very program.
+        for line in left_out(&needs(&part)) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
         match images(&guest.system) {
             Ok(image) => lines.extend(of_image(&needs(&part), &image)),
             // It is built with all that the study needs, and not twice.
@@ -111,14 +117,17 @@ fn needs(study: &Study) -> Vec<Needs> {
     all
 }
 
+/// Parts of this program that the study needs and that were left out when it was built.
+fn left_out(needs: &[Needs]) -> impl Iterator<Item = String> {
+    let parts = needs.iter().filter_map(|needs| needs.part);
+    let left_out = parts.filter(|part| !part.built).map(HostError::NotBuilt);
+    left_out.map(|error| format!("{error}; {}", error.next()))
+}
+
 /// Lists what the guests of a system lack.
 fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     let system = image.system;
-    let parts = needs.iter().filter_map(|needs| needs.part);
-    let left_out = parts.filter(|part| !part.built).map(HostError::NotBuilt);
-    let mut lines: Vec<String> = left_out
-        .map(|error| format!("{error}; {}", error.next()))
-        .collect();
+    let mut lines: Vec<String> = Vec::new();
     let mut build = additions(needs);
     build.retain(|(_, option)| match *option {
         "--zfs" => image.zfs.is_none(),
