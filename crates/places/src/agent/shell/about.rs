@@ -4,7 +4,7 @@ use super::program::Timer;
 use stackrace_base::event::Fact;
 
 /// Name of the fact that says that nothing of this program was on the machine.
-pub const AGENTLESS: &str = "agent";
+const AGENTLESS: &str = "agent";
 
 /// Facts a run cannot know of such a machine.
 pub(super) const NOT_OBSERVED: &str = "the kernel's counters, what limits a figure, what is in memory, other \

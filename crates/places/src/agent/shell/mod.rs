@@ -17,7 +17,6 @@ mod program;
 mod room;
 mod things;
 
-pub use about::AGENTLESS;
 pub use host::ShellHost;
 
 use std::ffi::OsStr;
