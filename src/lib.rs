@@ -85,8 +85,8 @@
 //! [`video`]: stackrace_base::video
 //! [`host`]: stackrace_machine::host
 //! [`journal`]: stackrace_machine::journal
-//! [`agent`]: stackrace_places::agent
-//! [`lab`]: stackrace_places::lab
+//! [`agent`]: stackrace_remote::agent
+//! [`lab`]: stackrace_remote::lab
 //! [`afp`]: stackrace_afp::afp
 
 mod cli;

@@ -9,8 +9,8 @@ use super::terminal::print;
 use crate::session::lab_run::unable;
 use crate::session::temporary;
 use stackrace_base::unit;
-use stackrace_places::lab::fault::{self, DiskFault, MachineFault};
-use stackrace_places::lab::machine;
+use stackrace_remote::lab::fault::{self, DiskFault, MachineFault};
+use stackrace_remote::lab::machine;
 
 /// Carries out `stackrace lab fault`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {

@@ -15,9 +15,9 @@ use stackrace_base::unit;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::Journal;
-use stackrace_places::lab::image::{self, Builder, Image, Stocked};
-use stackrace_places::lab::system::{self, System};
-use stackrace_places::lab::{machine, postgresql};
+use stackrace_remote::lab::image::{self, Builder, Image, Stocked};
+use stackrace_remote::lab::system::{self, System};
+use stackrace_remote::lab::{machine, postgresql};
 
 /// Where images are for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";

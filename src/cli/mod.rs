@@ -60,8 +60,8 @@ use crate::session::asked_place::TypedOptions;
 use crate::session::worker::StudyWorker;
 use crate::session::{self, Context};
 use stackrace_load::tools::{self, ClassicTool, Console};
-use stackrace_places::agent::program::Program;
-use stackrace_places::agent::worker;
+use stackrace_remote::agent::program::Program;
+use stackrace_remote::agent::worker;
 use stackrace_show::report::Screen;
 
 /// Runs the program with the arguments of its process, and gives its exit code.

@@ -11,7 +11,7 @@ use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
 use stackrace_base::unit;
 use stackrace_judge::verdict::{self, Evidence, State};
 use stackrace_load::workload::Slicing;
-use stackrace_places::agent::message::Turn;
+use stackrace_remote::agent::message::Turn;
 use stackrace_study::plan;
 use stackrace_study::study::{Configuration, Provision, RoundOrder, Study};
 

@@ -8,7 +8,7 @@ use super::local_executor::LocalExecutor;
 use super::trial::Trial;
 use stackrace_base::event::{Ended, ExchangedStorage, Observation};
 use stackrace_layers::stack::{self as stacks, StandingStack};
-use stackrace_places::agent::message::Turn;
+use stackrace_remote::agent::message::Turn;
 use std::time::Duration;
 
 /// Number of looks, with a pause between two of them, before a trial fails.

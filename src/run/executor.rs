@@ -6,7 +6,7 @@ use stackrace_engine::Control;
 
 use stackrace_base::event::Promised;
 use stackrace_judge::verdict::Verdict;
-use stackrace_places::agent::message::{RecoverOrder, Turn};
+use stackrace_remote::agent::message::{RecoverOrder, Turn};
 
 /// End of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity};
 use stackrace_layers::stack;
 use stackrace_machine::host::Host;
-use stackrace_places::agent::message::PhaseReply;
+use stackrace_remote::agent::message::PhaseReply;
 
 /// Reason why a machine beside the first one does not go on with a trial.
 pub(super) enum GroundTrouble {

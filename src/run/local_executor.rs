@@ -14,9 +14,9 @@ use stackrace_layers::stack::StandingStack;
 use stackrace_load::workload::KeptData;
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::Journal;
-use stackrace_places::agent::connection::Connection;
-use stackrace_places::agent::message::Clients;
-use stackrace_places::agent::remote_host::Peer;
+use stackrace_remote::agent::connection::Connection;
+use stackrace_remote::agent::message::Clients;
+use stackrace_remote::agent::remote_host::Peer;
 use stackrace_study::study::Study;
 
 /// Executes turns on this machine.

@@ -11,7 +11,7 @@ use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
 use stackrace_machine::journal::EntryId;
-use stackrace_places::agent::message::{RecoverOrder, Turn};
+use stackrace_remote::agent::message::{RecoverOrder, Turn};
 
 /// Number of times that a trial is measured in one round at most: pauses that go on would never let it end.
 pub(super) const ATTEMPTS: u32 = 3;

@@ -17,11 +17,11 @@ use stackrace_engine::{ContentLedger, Control};
 use stackrace_load::workload::{Place, Workload};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe::Pulse;
-use stackrace_places::agent::connection::{Conversation, Replies, Task};
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::connection::{Conversation, Replies, Task};
+use stackrace_remote::agent::message::{
     PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest,
 };
-use stackrace_places::agent::remote_host::Peer;
+use stackrace_remote::agent::remote_host::Peer;
 use stackrace_study::study::{self, Kinds, Study};
 
 /// Time for which a peer is listened to before it is checked whether the trial is to be interrupted.
@@ -309,9 +309,9 @@ fn place<'a>(
 mod tests {
     use super::*;
     use stackrace_machine::host::local::LocalHost;
-    use stackrace_places::agent::connection::{Closing, Connection, ConnectionError, Service};
-    use stackrace_places::agent::message::{COORDINATOR, PeerAddress};
-    use stackrace_places::agent::router::Router;
+    use stackrace_remote::agent::connection::{Closing, Connection, ConnectionError, Service};
+    use stackrace_remote::agent::message::{COORDINATOR, PeerAddress};
+    use stackrace_remote::agent::router::Router;
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 

@@ -10,9 +10,9 @@ use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
 use super::ledger::SharedLedger;
 use stackrace_base::event::Event;
 use stackrace_base::interrupt::Interrupt;
-use stackrace_places::agent::connection::{ConnectionError, Conversation};
-use stackrace_places::agent::message::Turn;
-use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
+use stackrace_remote::agent::connection::{ConnectionError, Conversation};
+use stackrace_remote::agent::message::Turn;
+use stackrace_remote::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use stackrace_study::study::Study;
 
 /// Time for which a worker is listened to before it is checked whether the turn is to be interrupted.

@@ -6,7 +6,7 @@ use super::local_turn::{ATTEMPTS, Going, not_watched};
 use super::sliced;
 use super::trial::{Before, Trial};
 use stackrace_base::event::{Ended, Event, Observation};
-use stackrace_places::agent::message::Turn;
+use stackrace_remote::agent::message::Turn;
 
 impl LocalExecutor<'_> {
     /// Executes turns of one workload each, in slices.

@@ -18,7 +18,7 @@ use stackrace_layers::stack::{Site, StandingStack};
 use stackrace_load::workload::{BareDevices, KeptData, Place, Workload, together};
 use stackrace_machine::host::Host;
 use stackrace_machine::observe::{self, Pulse, Snapshot};
-use stackrace_places::agent::message::PhaseOrder;
+use stackrace_remote::agent::message::PhaseOrder;
 use stackrace_study::study::Configuration;
 
 /// Number of files of a trial's data that are looked at to tell whether it starts cold.

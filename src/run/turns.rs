@@ -11,8 +11,8 @@ use stackrace_base::event::{Event, Promised};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_judge::verdict::Verdict;
 use stackrace_machine::host::local::Sink;
-use stackrace_places::agent::connection::Replies;
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::connection::Replies;
+use stackrace_remote::agent::message::{
     RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
 

@@ -25,12 +25,12 @@ use launcher::Launched;
 use stackrace_base::event::{Fact, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Filling, Host};
-use stackrace_places::agent::connection::Connection;
-use stackrace_places::agent::message::{Clients, ExecRequest, PlanAnswer};
-use stackrace_places::agent::remote_host::RemoteHost;
-use stackrace_places::agent::router::Router;
-use stackrace_places::agent::ssh::{Remote, Way};
-use stackrace_places::agent::watch::watch;
+use stackrace_remote::agent::connection::Connection;
+use stackrace_remote::agent::message::{Clients, ExecRequest, PlanAnswer};
+use stackrace_remote::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::router::Router;
+use stackrace_remote::agent::ssh::{Remote, Way};
+use stackrace_remote::agent::watch::watch;
 use stackrace_results::record::Store;
 use stackrace_study::study::{CLIENTS, Study};
 

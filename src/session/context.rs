@@ -8,7 +8,7 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::local::{LocalHost, Sink};
 use stackrace_machine::host::{CLEAN, Host};
 use stackrace_machine::journal::JournalError;
-use stackrace_places::agent::remote_host::Peer;
+use stackrace_remote::agent::remote_host::Peer;
 use stackrace_results::record::{RecordError, Store};
 
 /// Part of the command line and the environment that concerns every command.

@@ -8,7 +8,7 @@ use crate::run::{Broken, Turned};
 use stackrace_base::event::Promised;
 use stackrace_base::failure::Failure;
 use stackrace_layers::stack::Stack;
-use stackrace_places::agent::message::{CutOrder, RecoverOrder, Turn};
+use stackrace_remote::agent::message::{CutOrder, RecoverOrder, Turn};
 use stackrace_study::study::{Study, crash::refused_stack};
 
 /// Cuts that one guest recovers from, one after the other: its start takes longer than a cut.

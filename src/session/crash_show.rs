@@ -9,11 +9,11 @@ use super::virtual_turns::{VirtualPlace, accident, conversation, orders, to_end}
 use crate::run::crash::{CrashPackage, drive_log};
 use stackrace_base::event::{Cut, Ended, Event, Promised};
 use stackrace_base::failure::Failure;
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::message::{
     Assignment, CutOrder, RecoverOrder, Turn, TurnReply, TurnRequest,
 };
-use stackrace_places::agent::polled::GuestOrders;
-use stackrace_places::lab::virtual_guest::{SideBySide, VirtualLab};
+use stackrace_remote::agent::polled::GuestOrders;
+use stackrace_remote::lab::virtual_guest::{SideBySide, VirtualLab};
 use stackrace_results::record::Record;
 use stackrace_study::study::Study;
 

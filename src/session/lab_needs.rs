@@ -11,8 +11,8 @@ use super::virtual_run::{self, LabDrives};
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, HostError, Needs, local::LocalHost};
-use stackrace_places::lab::image::wants_zfs;
-use stackrace_places::lab::{command, postgresql, system};
+use stackrace_remote::lab::image::wants_zfs;
+use stackrace_remote::lab::{command, postgresql, system};
 use stackrace_study::study::Study;
 
 /// Lists what is missing for a study in the lab, all of it, each with what to do; empty if nothing is.

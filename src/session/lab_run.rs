@@ -19,11 +19,11 @@ use stackrace_base::setting::{Refusal, unknown_word};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, LabDisk, local::LocalHost};
 use stackrace_machine::journal::Journal;
-use stackrace_places::lab::description::Description;
-use stackrace_places::lab::image::Image;
-use stackrace_places::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
-use stackrace_places::lab::system::{self, System};
-use stackrace_places::lab::{LabError, fault, postgresql};
+use stackrace_remote::lab::description::Description;
+use stackrace_remote::lab::image::Image;
+use stackrace_remote::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
+use stackrace_remote::lab::system::{self, System};
+use stackrace_remote::lab::{LabError, fault, postgresql};
 use stackrace_results::record::Store;
 use stackrace_study::study::{SYSTEM, Study, StudyError};
 

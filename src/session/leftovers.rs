@@ -11,10 +11,10 @@ use super::shell_store;
 use super::worker_store::cleaned;
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Host, HostError};
-use stackrace_places::agent::message::{CleanAnswer, PeerAddress};
-use stackrace_places::agent::remote_host::RemoteHost;
-use stackrace_places::agent::router::Router;
-use stackrace_places::agent::ssh::Remote;
+use stackrace_remote::agent::message::{CleanAnswer, PeerAddress};
+use stackrace_remote::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::router::Router;
+use stackrace_remote::agent::ssh::Remote;
 
 /// Cleans each machine with its peers, or this one with them, or only lists what is left there; tells what was done.
 ///
@@ -205,8 +205,8 @@ mod tests {
     use super::*;
     use stackrace_machine::host::HostError;
     use stackrace_machine::journal::{Journal, Param, Undo, UndoKind, undo_all};
-    use stackrace_places::agent::connection::{Closing, ConnectionError};
-    use stackrace_places::agent::router::Router;
+    use stackrace_remote::agent::connection::{Closing, ConnectionError};
+    use stackrace_remote::agent::router::Router;
     use std::ffi::OsString;
     use std::os::unix::net::UnixStream;
     use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::HostError;
-use stackrace_places::agent::ssh::{Destination, Way};
+use stackrace_remote::agent::ssh::{Destination, Way};
 use std::time::Duration;
 
 /// Ways to machines over SSH, as the command line gives them.

@@ -13,10 +13,10 @@ use stackrace_base::event::Fact;
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::BOOT;
-use stackrace_places::agent::message::PeerAddress;
-use stackrace_places::agent::remote_host::RemoteHost;
-use stackrace_places::agent::router::Router;
-use stackrace_places::agent::ssh::{Remote, Way};
+use stackrace_remote::agent::message::PeerAddress;
+use stackrace_remote::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::router::Router;
+use stackrace_remote::agent::ssh::{Remote, Way};
 use stackrace_study::study::Study;
 
 /// The kernel's version.

@@ -10,8 +10,8 @@ use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, SharedLedger};
 use stackrace_base::event::{Fact, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_machine::journal::Journal;
-use stackrace_places::agent::connection::Connection;
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::connection::Connection;
+use stackrace_remote::agent::message::{
     Assignment, COORDINATOR, PeerAddress, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
 use stackrace_results::record::Store;

@@ -32,7 +32,7 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::Host;
 use stackrace_machine::journal;
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::message::{
     CutOrder, RealCut, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply,
 };
 use stackrace_results::record::Store;

@@ -17,8 +17,8 @@ use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_layers::stack;
 use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
-use stackrace_places::agent::message::{Assignment, CleanAnswer};
-use stackrace_places::agent::shell::ShellHost;
+use stackrace_remote::agent::message::{Assignment, CleanAnswer};
+use stackrace_remote::agent::shell::ShellHost;
 
 /// Directory of the store in which they are.
 const DIRECTORY: &str = "shells";

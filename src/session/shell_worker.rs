@@ -13,12 +13,12 @@ use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Interrupt, LocalExecutor};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::SystemClock;
-use stackrace_places::agent::connection::{Connection, Task};
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::connection::{Connection, Task};
+use stackrace_remote::agent::message::{
     Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
 };
-use stackrace_places::agent::shell::ShellHost;
-use stackrace_places::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
+use stackrace_remote::agent::shell::ShellHost;
+use stackrace_remote::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
 
 /// The worker of such a machine.
 pub(super) struct ShellWorker {

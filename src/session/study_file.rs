@@ -11,7 +11,7 @@ use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, nearest};
 use stackrace_load::programs;
 use stackrace_load::workload::together;
-use stackrace_places::agent::message::Clients;
+use stackrace_remote::agent::message::Clients;
 use stackrace_study::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
 
 /// Settings that the command line gives instead of the study.

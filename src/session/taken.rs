@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::BOOT;
-use stackrace_places::agent::message::ExecRequest;
-use stackrace_places::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::message::ExecRequest;
+use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_study::study::Study;
 
 /// Directories that no other run measures in as long as this lives.

@@ -72,7 +72,7 @@ pub(super) fn seconds(ns: u64) -> f64 {
 
 /// Version of QEMU, in its own words.
 pub(super) fn qemu(host: &dyn Host) -> String {
-    let words = stackrace_machine::host::argv([stackrace_places::lab::QEMU, "--version"]);
+    let words = stackrace_machine::host::argv([stackrace_remote::lab::QEMU, "--version"]);
     let said = host
         .must(&words)
         .map(|output| output.stdout)

@@ -30,10 +30,10 @@ use stackrace_base::unit;
 use stackrace_layers::stack::Stack;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::{self, Journal};
-use stackrace_places::agent::message::{Assignment, WorkerReply};
-use stackrace_places::lab::image::{Image, wants_zfs};
-use stackrace_places::lab::machine::MachineSite;
-use stackrace_places::lab::virtual_guest::{PROCESSOR, VirtualLab};
+use stackrace_remote::agent::message::{Assignment, WorkerReply};
+use stackrace_remote::lab::image::{Image, wants_zfs};
+use stackrace_remote::lab::machine::MachineSite;
+use stackrace_remote::lab::virtual_guest::{PROCESSOR, VirtualLab};
 use stackrace_results::record::{Record, Store};
 use stackrace_study::study::{Provision, RoundOrder, Study};
 

@@ -15,13 +15,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
 use stackrace_base::event::{Ended, Event, Fact};
 use stackrace_base::time::{Clock, GivenClock};
-use stackrace_places::agent::frame::WireFrame;
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::frame::WireFrame;
+use stackrace_remote::agent::message::{
     Assignment, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
-use stackrace_places::agent::polled::GuestOrders;
-use stackrace_places::lab::LabError;
-use stackrace_places::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
+use stackrace_remote::agent::polled::GuestOrders;
+use stackrace_remote::lab::LabError;
+use stackrace_remote::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
 use stackrace_study::study::Study;
 
 /// Time for which guests are listened to before it is checked whether the run is to be interrupted.

@@ -17,13 +17,13 @@ use stackrace_base::time::SystemClock;
 use stackrace_machine::host::{Host, drives};
 use stackrace_machine::journal::{GROUND, Journal, Undo};
 use stackrace_machine::observe;
-use stackrace_places::agent::connection::{Connection, Task};
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::connection::{Connection, Task};
+use stackrace_remote::agent::message::{
     Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, RealCut, TurnReply,
 };
-use stackrace_places::agent::remote_host::Peer;
-use stackrace_places::agent::window;
-use stackrace_places::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
+use stackrace_remote::agent::remote_host::Peer;
+use stackrace_remote::agent::window;
+use stackrace_remote::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
 use stackrace_study::study::Study;
 
 /// This program as a worker.

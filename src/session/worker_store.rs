@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use super::observer::Observer;
 use stackrace_machine::host::{Host, HostError, MadeThing, Whereabouts};
 use stackrace_machine::journal;
-use stackrace_places::agent::message::{CleanAnswer, ExecRequest, PeerAddress};
-use stackrace_places::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::message::{CleanAnswer, ExecRequest, PeerAddress};
+use stackrace_remote::agent::remote_host::RemoteHost;
 
 /// Name of this machine among hosts.
 pub(super) const HERE: &str = "here";

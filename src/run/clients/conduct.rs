@@ -15,7 +15,7 @@ use stackrace_base::event::{
 };
 use stackrace_base::unit;
 use stackrace_load::workload::together;
-use stackrace_places::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
+use stackrace_remote::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
 
 /// Number of times that the clocks of each client are read before a phase; the shortest round trip counts.
 const CLOCK_READINGS: usize = 6;

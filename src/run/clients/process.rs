@@ -6,8 +6,8 @@ use super::seating::Seated;
 use stackrace_base::event::{ClientPart, Counted, ExchangedStorage, PhaseObservation};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::observe;
-use stackrace_places::agent::connection::{Connection, ConnectionError, Conversation};
-use stackrace_places::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
+use stackrace_remote::agent::connection::{Connection, ConnectionError, Conversation};
+use stackrace_remote::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
 use std::sync::Arc;
 
 /// Time that reading a clock may take: a client that takes longer is lost.

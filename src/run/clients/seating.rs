@@ -1,6 +1,6 @@
 //! Which processes of which clients take part in a trial, and with which rank.
 
-use stackrace_places::agent::message::Clients;
+use stackrace_remote::agent::message::Clients;
 
 /// A process of a client that takes part; its rank is its place among them.
 #[derive(Debug, Clone, PartialEq, Eq)]

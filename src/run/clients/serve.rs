@@ -17,8 +17,8 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_load::workload::{Place, Seat, Workload, WorkloadError};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe::{self, Pulse, Snapshot};
-use stackrace_places::agent::connection::Task;
-use stackrace_places::agent::message::{
+use stackrace_remote::agent::connection::Task;
+use stackrace_remote::agent::message::{
     ClientSeat, PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest,
 };
 use stackrace_study::study::{self, Kinds, Study};

@@ -7,7 +7,7 @@ use super::medium::drive_cuts;
 use stackrace_base::unit;
 use stackrace_layers::stack::CutOf;
 use stackrace_machine::host::LabDisk;
-use stackrace_places::agent::message::CutOrder;
+use stackrace_remote::agent::message::CutOrder;
 
 /// Lists what the drives were asked around a cut, and what became of it: a line for each of the last `most` requests
 /// before it, on each drive.

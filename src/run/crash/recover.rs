@@ -10,7 +10,7 @@ use stackrace_base::event::{CheckedPromises, Cut, Event, Promised, Recovery};
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_load::crash::Remains;
 use stackrace_machine::host::drives;
-use stackrace_places::agent::message::{CutOrder, RecoverOrder};
+use stackrace_remote::agent::message::{CutOrder, RecoverOrder};
 
 /// Makes the cuts of an order, one after the other, and tells what was found after each.
 ///

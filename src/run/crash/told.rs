@@ -12,7 +12,7 @@ use stackrace_engine::promises::{Acknowledged, PromiseRecord};
 
 use crate::run::executor::Broken;
 use stackrace_base::event::Promised;
-use stackrace_places::agent::message::TurnReply;
+use stackrace_remote::agent::message::TurnReply;
 
 /// Number of operations of a thread that may be acknowledged here and not be known elsewhere.
 pub(crate) const UNHEARD_MAX: u32 = 16;

@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use super::*;
 use crate::run::executor::Turned;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
-use stackrace_places::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
-use stackrace_places::agent::frame::WireFrame;
-use stackrace_places::agent::message::Turn;
-use stackrace_places::agent::message::{COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
-use stackrace_places::agent::router::Router;
+use stackrace_remote::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
+use stackrace_remote::agent::frame::WireFrame;
+use stackrace_remote::agent::message::Turn;
+use stackrace_remote::agent::message::{COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
+use stackrace_remote::agent::router::Router;
 
 /// Two workloads on three levels, each at two places.
 const PLACES: &str = r#"title = "Told at two places"

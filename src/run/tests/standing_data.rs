@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::*;
 use stackrace_machine::host::local::LocalHost;
-use stackrace_places::agent::message::Turn;
+use stackrace_remote::agent::message::Turn;
 
 /// One directory in which a workload is tried again and again.
 struct Tried {

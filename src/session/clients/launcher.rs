@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::super::machine_options::{ClientsOptions, SshOptions};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Host, argv, local::LocalHost};
-use stackrace_places::agent::ssh::{Destination, Way};
-use stackrace_places::agent::watch::ORPHAN_S;
+use stackrace_remote::agent::ssh::{Destination, Way};
+use stackrace_remote::agent::watch::ORPHAN_S;
 
 /// Syntax of all launchers.
 const WAYS: &str =

@@ -8,7 +8,7 @@ use crate::run::crash::HeardLedger;
 use crate::run::{RemoteExecutor, RemoteWorker, Turned};
 use crate::session::machine_options::PowerOptions;
 use stackrace_base::event::{Ended, Event, Promised};
-use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply};
+use stackrace_remote::agent::message::{TurnReply, TurnRequest, WorkerReply};
 
 /// Time for which a worker is listened to before something else is looked at.
 pub(super) const MOMENT: Duration = Duration::from_millis(20);

@@ -20,7 +20,7 @@ extern crate self as stackrace_judge;
 extern crate self as stackrace_layers;
 extern crate self as stackrace_load;
 extern crate self as stackrace_machine;
-extern crate self as stackrace_places;
+extern crate self as stackrace_remote;
 extern crate self as stackrace_results;
 extern crate self as stackrace_show;
 extern crate self as stackrace_study;
@@ -110,10 +110,10 @@ mod team;
 #[path = "../../../crates/show/src/web/mod.rs"]
 mod web;
 
-// crates/places/src
-#[path = "../../../crates/places/src/agent/mod.rs"]
+// crates/remote/src
+#[path = "../../../crates/remote/src/agent/mod.rs"]
 mod agent;
-#[path = "../../../crates/places/src/lab/mod.rs"]
+#[path = "../../../crates/remote/src/lab/mod.rs"]
 mod lab;
 
 // src
