@@ -78,7 +78,7 @@ pub struct AskedCleaning {
     pub called: Option<String>,
 }
 
-/// Duties of a worker with studies; the room of sessions knows how.
+/// Duties of a worker with studies; the package of places knows how.
 pub trait Duties: Send + Sync + 'static {
     /// Says what a study would do on this machine.
     ///

@@ -37,7 +37,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 22] = [
         "the ending of a file in Markdown",
     ),
     (
-        "src/session/shell_study.rs",
+        "crates/places/src/place/shell/study.rs",
         &[
             "bare", "btrfs", "dataset", "dir", "ext2", "ext3", "ext4", "loop", "native", "script",
             "xfs", "zpool", "zvol",
@@ -123,7 +123,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 22] = [
         "the ending of a file",
     ),
     (
-        "src/session/compare.rs",
+        "src/commands/compare.rs",
         &["tmpfs"],
         "a directory in memory is told as such",
     ),
