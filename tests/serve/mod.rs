@@ -2,15 +2,13 @@
 //! of the machine, and that nothing is done that was not allowed.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "../support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "other tests need file systems too")]
-#[path = "../support/mod.rs"]
-mod support;
-
 mod control;
 mod limits;
 mod pages;
-mod server;
+pub(crate) mod server;
+
+/// The tests of this folder.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    let files = [control::tests(), limits::tests(), pages::tests()];
+    files.into_iter().flatten().collect()
+}

@@ -5,31 +5,19 @@
     reason = "a server of PostgreSQL and its tools are processes"
 )]
 
-#[macro_use]
-#[path = "../support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "other tests need file systems too")]
-#[path = "../support/mod.rs"]
-mod support;
-
-#[expect(dead_code, reason = "other tests ask for more")]
-#[path = "../serve/server.rs"]
-mod server;
-
 mod database;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use stackrace_test_needs as needs;
 
+use crate::serve::server::{QUICK, Server};
+use crate::support::Ground;
 use database::{Database, GUEST, OWNER, PASSWORD};
-use server::{QUICK, Server};
-use support::Ground;
 
 /// The run that every test pushes.
 const RUN: &str = "2026-01-02T0304-f1rst";
@@ -504,8 +492,9 @@ fn a_server_is_trusted_by_its_certificate_alone() {
     all_there(&ground, &database);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         a_server_is_trusted_by_its_certificate_alone,
         a_pushed_run_is_there_once_however_often_it_is_pushed,
         pushes_at_once_and_killed_ones_lose_and_double_nothing,
@@ -515,5 +504,5 @@ fn main() -> ExitCode {
         what_cannot_be_pushed_is_refused_with_the_next_step,
         tables_that_are_missing_foreign_or_of_another_version_are_left_alone,
         passwords_come_from_where_psql_takes_them,
-    ])
+    ]
 }

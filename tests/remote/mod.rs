@@ -2,9 +2,6 @@
 //! home of its own. Tests without sshd or ssh are ignored.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "../support/study.rs"]
-mod study;
 mod clients;
 mod exchanged;
 mod kills;
@@ -13,17 +10,15 @@ mod moved;
 mod peers;
 mod schedulers;
 mod shell;
-#[expect(dead_code, reason = "the tests of whole runs use the rest")]
-#[path = "../support/mod.rs"]
-mod support;
 mod taken;
 
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{Ground, Said, tool};
 use clients::*;
 use exchanged::*;
 use kills::*;
@@ -35,7 +30,6 @@ use schedulers::*;
 use serde_json::Value;
 use shell::*;
 use stackrace_test_needs as needs;
-use support::{Ground, Said, tool};
 use taken::*;
 
 /// Two directories; only what the command line says makes it end.
@@ -548,8 +542,9 @@ fn a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again() {
     stackrace(&ground, &["clean", "--on", &to]).ended(0);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         storage_that_is_exchanged_on_another_machine_is_out,
         storage_that_is_exchanged_where_only_a_shell_is_is_out,
         storage_that_is_exchanged_where_no_mounts_are_shown_is_out,
@@ -584,5 +579,5 @@ fn main() -> ExitCode {
         a_program_that_is_stopped_ends_over_there,
         two_machines_with_a_shell_alone_are_compared,
         a_file_system_is_made_by_the_machines_own_commands,
-    ])
+    ]
 }

@@ -1,12 +1,9 @@
-//! The lab for real: `cargo test --test lab -- --ignored`. Needs QEMU, and the image that
+//! The lab for real: `cargo test --test all -- --ignored lab::`. Needs QEMU, and the image that
 //! `stackrace lab build` makes; where one is missing, each test is ignored. The guests have
 //! the default system, or the one that STACKRACE_LAB_SYSTEM names. STACKRACE_KILLS names the stacks of the
 //! tests of kills, where not all are wanted.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "../support/study.rs"]
-mod study;
 mod clients;
 mod crash;
 mod faults;
@@ -14,18 +11,16 @@ mod kills;
 mod layers;
 mod peers;
 mod real_cuts;
-#[expect(dead_code, reason = "the tests of whole runs use the rest")]
-#[path = "../support/mod.rs"]
-mod support;
 mod virtual_time;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::{Ground, Said};
 use clients::*;
 use crash::*;
 use faults::*;
@@ -37,7 +32,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stackrace::testing::{GuestsOverSsh, Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 use virtual_time::*;
 
 /// ext4 and XFS on slow 512e disks of the lab; each round must find them empty.
@@ -464,41 +458,39 @@ fn disks_take_as_long_as_declared_whatever_their_sectors() {
     }
 }
 
-fn main() -> ExitCode {
-    needs::run_if_asked(
-        "starts virtual machines: cargo test --test lab -- --ignored",
-        needs::tests![
-            a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
-            a_race_of_two_systems_goes_on_after_a_kill,
-            the_log_does_not_depend_on_the_number_of_jobs,
-            two_machines_in_one_kernel_have_the_line_that_was_declared,
-            a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
-            declared_faults_happen_in_a_guest,
-            systems_race_in_virtual_time_among_them_xen_and_an_older_kernel,
-            the_same_seed_loses_the_same,
-            a_killed_run_of_cuts_goes_on_and_loses_none_of_them,
-            the_power_of_a_real_machine_is_cut_and_its_promises_are_checked,
-            a_disk_that_ignores_flushes_is_found_by_cutting_its_power,
-            a_postgresql_server_comes_back_after_cuts_the_same_way_each_time,
-            after_any_kill_results_are_kept_and_nothing_else,
-            replicated_devices_are_what_was_asked_on_two_machines,
-            two_machines_load_one_file_system_at_once,
-            many_clients_measure_one_nfs_server,
-            shares_are_served_by_a_peer_and_by_the_same_machine,
-            one_stack_stands_on_two_machines_over_ssh,
-            a_peer_serves_what_is_replicated_to_a_third_machine,
-            netatalk_keeps_its_database_in_three_places,
-            two_guests_have_a_network_and_survive_what_is_done_to_them,
-            disks_take_as_long_as_declared_whatever_their_sectors,
-            a_fault_of_a_peer_that_comes_back_costs_one_trial,
-            a_fault_on_request_happens_and_is_on_record,
-            zfs_pools_of_every_layout_can_be_made_by_hand,
-            killed_before_and_after_every_command_of_a_stack_nothing_is_left,
-            killed_at_every_command_of_either_machine_nothing_is_left,
-            arrays_volumes_and_f2fs_stand_on_disks_of_the_lab,
-            bcachefs_stands_on_disks_of_the_lab,
-            pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab,
-            a_mirror_becomes_a_raidz1_and_a_disk_is_replaced,
-        ],
-    )
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
+        a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
+        a_race_of_two_systems_goes_on_after_a_kill,
+        the_log_does_not_depend_on_the_number_of_jobs,
+        two_machines_in_one_kernel_have_the_line_that_was_declared,
+        a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
+        declared_faults_happen_in_a_guest,
+        systems_race_in_virtual_time_among_them_xen_and_an_older_kernel,
+        the_same_seed_loses_the_same,
+        a_killed_run_of_cuts_goes_on_and_loses_none_of_them,
+        the_power_of_a_real_machine_is_cut_and_its_promises_are_checked,
+        a_disk_that_ignores_flushes_is_found_by_cutting_its_power,
+        a_postgresql_server_comes_back_after_cuts_the_same_way_each_time,
+        after_any_kill_results_are_kept_and_nothing_else,
+        replicated_devices_are_what_was_asked_on_two_machines,
+        two_machines_load_one_file_system_at_once,
+        many_clients_measure_one_nfs_server,
+        shares_are_served_by_a_peer_and_by_the_same_machine,
+        one_stack_stands_on_two_machines_over_ssh,
+        a_peer_serves_what_is_replicated_to_a_third_machine,
+        netatalk_keeps_its_database_in_three_places,
+        two_guests_have_a_network_and_survive_what_is_done_to_them,
+        disks_take_as_long_as_declared_whatever_their_sectors,
+        a_fault_of_a_peer_that_comes_back_costs_one_trial,
+        a_fault_on_request_happens_and_is_on_record,
+        zfs_pools_of_every_layout_can_be_made_by_hand,
+        killed_before_and_after_every_command_of_a_stack_nothing_is_left,
+        killed_at_every_command_of_either_machine_nothing_is_left,
+        arrays_volumes_and_f2fs_stand_on_disks_of_the_lab,
+        bcachefs_stands_on_disks_of_the_lab,
+        pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab,
+        a_mirror_becomes_a_raidz1_and_a_disk_is_replaced,
+    ]
 }

@@ -1,23 +1,19 @@
 //! Whole runs of the real program: what it measures, keeps and leaves, whatever interrupts it.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "../support/study.rs"]
-mod study;
 mod compare;
 mod exchanged;
 mod failing;
 mod failures;
 mod kills;
-#[path = "../support/mod.rs"]
-mod support;
 mod taken;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use crate::support::{Ground, Mounted, Said, tool};
 use compare::*;
 use exchanged::*;
 use failing::*;
@@ -27,7 +23,6 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
-use support::{Ground, Mounted, Said, tool};
 use taken::*;
 
 /// ext4 and XFS on loop devices: three rounds of two small workloads.
@@ -485,8 +480,9 @@ fn a_run_is_resumed_where_it_was_begun() {
     assert!(elsewhere.join("r.html").exists());
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         a_run_that_goes_on_notices_another_one_in_its_directories,
         a_small_study_gives_a_verdict_and_leaves_nothing,
         the_index_answers_sql_and_can_be_made_again,
@@ -524,5 +520,5 @@ fn main() -> ExitCode {
         disks_that_a_mount_hides_are_not_called_gone,
         a_program_that_renames_its_directory_leaves_nothing_unsaid,
         after_a_power_cut_nothing_is_there_that_the_journal_calls_undone,
-    ])
+    ]
 }
