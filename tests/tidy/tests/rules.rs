@@ -435,8 +435,19 @@ fn a_test_that_does_not_run_is_reported_as_ignored() {
             let is_there = target.with_extension("rs").exists() || target.join("main.rs").exists();
             assert!(is_there, "{folder}{path}");
         }
-        // Where there is one with a `main` of its own, it has all files beside it.
-        let is_own = |path: &Path| !own.is_empty() && path.starts_with(format!("{folder}tests"));
+        // A target is a file, or a folder with everything in it; `all` has every file beside it.
+        let is_own = |path: &Path| {
+            own.iter().any(|target| {
+                let target = PathBuf::from(format!("{folder}{target}"));
+                let all = target.ends_with("all") && path.starts_with(format!("{folder}tests"));
+                // Packages of their own stand there, too.
+                let own_package = ["needs", "tidy", "whole"]
+                    .iter()
+                    .any(|name| path.starts_with(format!("tests/{name}")));
+                let beside = all && !own_package;
+                beside || path == target.with_extension("rs") || path.starts_with(&target)
+            })
+        };
         let below = [package.sources(), format!("{folder}tests")];
         for file in sources(&below.each_ref().map(String::as_str)) {
             wrong.extend(silently_not_run(&file, is_own(&file.path)));

@@ -99,6 +99,7 @@ pub const OPTIONS: &[PlacedOption] = &[
             ),
         ],
     ),
+    // A row for one command stands before the one for all others.
     of(
         &["clean"],
         "allow-commands",
@@ -339,6 +340,7 @@ pub fn help_words(command: &str, name: &str) -> String {
         return String::new();
     }
     let listed = |places: &mut Vec<AskedPlace>| {
+        // Most readers know `--lab`; its two clocks matter where only one is meant.
         let both = GUESTS.iter().all(|guest| places.contains(guest));
         if both {
             places.retain(|place| !GUESTS.contains(place));
@@ -349,6 +351,7 @@ pub fn help_words(command: &str, name: &str) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     };
+    // The shorter list of the two is read at once.
     match used.len() <= refused.len() {
         true => format!(" [only with: {}]", listed(&mut used)),
         false => format!(" [not with: {}]", listed(&mut refused)),
@@ -427,6 +430,7 @@ impl AskedPlace {
         power: bool,
     ) -> Self {
         let hosts = study.places().is_some_and(|factor| factor.name == HOST);
+        // The lab has machines of its own, and a cut names the only one: neither asks where the study would run.
         match lab {
             Some(true) => Virtual,
             Some(false) => Lab,
@@ -439,6 +443,7 @@ impl AskedPlace {
     pub fn of_machines(machines: &MachineOptions<'_>, hosts: bool) -> Self {
         let elsewhere = hosts || !machines.on.is_empty() || !machines.peers.is_empty();
         match machines.clients.started {
+            // Clients are named with their own option, so they count before the machines of `--on`.
             Some(_) => Clients,
             None if machines.agentless => Shell,
             None if elsewhere => Ssh,

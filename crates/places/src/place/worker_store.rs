@@ -111,6 +111,7 @@ impl WorkerStore {
         let left = |error: HostError| LeftThere::of(&error);
         let now = self.whereabouts(host).map_err(left)?;
         let answer = cleaned(host, &now, peers, false).map_err(left)?;
+        // The directory holds the journal: removed with something left, that would never be found again.
         if answer.left {
             return Err(LeftThere {
                 why: answer.lines.join("\n"),

@@ -64,6 +64,7 @@ impl ReadyPlace {
         let place = assignment.place.clone();
         let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment)));
         let opened = connection.open(COORDINATOR, &request);
+        // A worker that is there may still refuse: it has read the study and looked at its disks by now.
         let ready = opened.and_then(|conversation| {
             let reply = conversation.receive()?;
             Ok((conversation, reply))
@@ -117,6 +118,7 @@ fn dismiss(places: &[ReadyPlace]) {
 
 /// Merges the facts of places: what all have in common once, everything else with the name of its place.
 pub fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
+    // Ten equal machines are described once; only what tells them apart bears a name.
     let common = |fact: &&Fact| places.iter().all(|(_, facts)| facts.contains(fact));
     let first = places.first().map_or(&[][..], |(_, facts)| facts);
     let mut merged: Vec<Fact> = first.iter().filter(common).cloned().collect();
@@ -180,6 +182,7 @@ impl<'a> PlacesRun<'a> {
         let known = places.iter();
         let known = known.map(|place| (place.worker.place.clone(), place.facts.clone()));
         let begun = self.begin(&known.collect::<Vec<_>>(), stopped, warnings);
+        // They wait for a first turn that never comes.
         if begun.is_err() {
             dismiss(&places);
         }

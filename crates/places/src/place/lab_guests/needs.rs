@@ -23,6 +23,7 @@ pub fn missing(
     images: Images<'_>,
 ) -> Vec<String> {
     let host = LocalHost::new(Arc::new(|_| ()));
+    // Without QEMU nothing else matters, but the user gets the whole list at once.
     let tools = host.missing(&Needs {
         tools: &[command::PROGRAM],
         ..Needs::default()
@@ -110,6 +111,7 @@ fn needs(study: &Study) -> Vec<Needs> {
     });
     let mut all: Vec<Needs> = Vec::new();
     for needs in each {
+        // Configurations share most of their layers; each lack is said once.
         if !all.contains(&needs) {
             all.push(needs);
         }

@@ -48,6 +48,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// # Errors
 /// It is not one machine that can be cut and reached again.
 pub fn asked_for(study: &Study, machines: &MachineOptions<'_>) -> Result<MachineWay, Failure> {
+    // A shell cannot report each operation as it is acknowledged: what was promised would not be known.
     if machines.agentless {
         let refused = Failure::usage("--cut is for a machine with this program on it");
         return Err(refused.next("leave --agent out"));
@@ -87,6 +88,7 @@ pub fn run(
     let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
     let there = ConnectedMachine::connect(context, machine)?;
     let boot = boot(&there).map_err(Failure::unable)?;
+    // Two names may mean one machine; the number of its start cannot be the same for two.
     if std::fs::read_to_string(journal::BOOT).is_ok_and(|own| own.trim() == boot) {
         there.put_away(context, observer);
         return Err(Failure::refused(format!(
@@ -165,6 +167,7 @@ impl Executor for CutMachine<'_> {
             true => self.inner.end(),
             false => Ok(()),
         };
+        // Their connection ends with the machine's; a worker without one would be waited for.
         self.inner.workers.clear();
         if let Some(there) = self.there.take() {
             there.put_away(self.context, self.observer);
@@ -182,6 +185,7 @@ impl CutMachine<'_> {
                 continue;
             }
             for number in cuts_of_trial(study, turn.round, workload) {
+                // Between two cuts nothing stands and nothing is owed: the run can stop here and go on later.
                 if self.inner.interrupt.raised() {
                     return Err(Stop::Turned(Turned::Interrupted));
                 }
@@ -207,6 +211,7 @@ impl CutMachine<'_> {
         let Some(there) = self.there.as_ref() else {
             return Err(lost("there is no connection"));
         };
+        // Afterwards it must be another start, or the power was not cut.
         let before = boot(there).map_err(lost)?;
         let store = there.store().to_path_buf();
         let worker = &self.inner.workers[0];
@@ -282,6 +287,7 @@ impl CutMachine<'_> {
         commanded("--restore", restore, within).map_err(lost)?;
         let began = SystemClock.now_ns();
         loop {
+            // It may refuse connections while it starts; only time tells that from a machine that stays away.
             let why = match ConnectedMachine::connect(self.context, self.machine) {
                 Ok(there) => match boot(&there) {
                     Ok(now) if now != before => return Ok(there),
@@ -315,6 +321,7 @@ impl CutMachine<'_> {
     ) -> Result<(), Stop> {
         let after = there.place(self.inner.study, self.wipe, Some(RealCut::After));
         let ReadyPlace { worker, .. } = after.map_err(|failure| lost(failure.into_parts().0))?;
+        // One message has a limit of length, and a run may have promised a million operations.
         for piece in promised.pieces() {
             let (mark, promised) = (mark.clone(), Box::new(piece));
             worker
@@ -344,6 +351,7 @@ impl CutMachine<'_> {
 
     /// Removes what the trial had made before the cut, and what checking has.
     fn tidied(&self, there: &ConnectedMachine<'_>, store: &std::path::Path) -> Result<(), Stop> {
+        // The power went while this stood, so its journal there is that of a dead run.
         let before = cleaned(&there.host(), store, Vec::new(), false).map_err(lost)?;
         if before.left {
             return Err(lost(before.lines.join("\n")));

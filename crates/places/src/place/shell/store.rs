@@ -88,6 +88,7 @@ pub fn work<T>(
 fn prepared(host: &ShellHost, journal: &Journal, id: &str) -> Result<PathBuf, Failure> {
     let base = host.temporary().and_then(|base| host.own_way_to(&base));
     let there = base.map_err(unable)?.join(format!(".stackrace-shell-{id}"));
+    // Ids of things made there begin with it, so `clean` knows them as ours.
     journal.draw(id).map_err(unjournalled)?;
     let entry = journal.will(GROUND, Undo::RemoveTree(there.clone()));
     let entry = entry.map_err(unjournalled)?;
@@ -109,6 +110,7 @@ pub fn clean(
 ) -> Result<CleanAnswer, Failure> {
     let mut answer = CleanAnswer::default();
     for (all, id, about) in kept(context)? {
+        // Undone here, what a journal of another machine names would be forgotten and stay.
         if about.host != host.to().to_string() {
             continue;
         }
@@ -120,6 +122,7 @@ pub fn clean(
         answer.left |= cleaned.iter().any(Cleaned::is_left_alone);
         let gone = !list && !cleaned.iter().any(Cleaned::is_left_alone);
         answer.lines.extend(cleaned.iter().map(ToString::to_string));
+        // With the directory goes the journal: it stays as long as one thing does.
         if gone {
             all.remove_tree(&id).map_err(unkept)?;
         }

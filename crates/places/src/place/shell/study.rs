@@ -27,6 +27,7 @@ pub fn check(study: &Study) -> Result<(), Failure> {
             ));
         }
         if configuration.stack.nodes() > 1 {
+            // The other machines would have to be reached from there, where no key of the user's is.
             wrong.push("its stack stands on several machines; use one".to_owned());
         }
     }
@@ -43,6 +44,7 @@ pub fn check(study: &Study) -> Result<(), Failure> {
         ));
     }
     if study.policy.precondition {
+        // It writes the whole device in the blocks of the workload, and waits until the speed is steady.
         wrong.push("preconditioning needs this program there; leave it out".to_owned());
     }
     if study.crash.is_some() {

@@ -142,6 +142,7 @@ impl ConnectedPeer {
                     "name the address the line between them goes to: --peer {name}=ADDRESS"
                 )));
             }
+            // Where SSH leads to need not be where the first machine finds it: a NAT, a second network.
             let directory = Some(remote.store(&format!("{DIRECTORY}{id}")));
             let address = PeerAddress {
                 name,

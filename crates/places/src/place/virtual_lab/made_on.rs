@@ -19,6 +19,7 @@ pub struct MadeOn {
     pub qemu: String,
     /// Version of this machine's kernel.
     pub kernel: String,
+    // It changes how long the run took, and nothing that it measured.
     /// Guests that ran side by side.
     pub jobs: usize,
     /// The day on which it began.
@@ -61,6 +62,7 @@ pub fn served(ledger: &SharedLedger) -> (u64, u64) {
 
 /// BLAKE3 of a file; of nothing where it cannot be read.
 pub fn hash_of(path: &Path) -> String {
+    // It only tells two runs apart later: one that cannot be told apart is no reason to stop it.
     let bytes = std::fs::read(path).unwrap_or_default();
     blake3::hash(&bytes).to_hex().to_string()
 }
