@@ -44,9 +44,23 @@ pub struct StorageIdentity {
     /// Origin of a network file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteExport>,
+    /// The file that the file system lies in, where it is mounted from a loop device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_file: Option<LoopFile>,
     /// The start of the machine in which this was seen: device numbers hold no longer than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
+}
+
+/// The file below a loop device, whose own number is another one each time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopFile {
+    /// Its path; the file that stood there is meant, wherever it is by now.
+    pub path: String,
+    /// Device number of the file system that it lies on: major, minor.
+    pub device: (u32, u32),
+    /// Its number in that file system.
+    pub inode: u64,
 }
 
 /// The numbers (GUID) by which ZFS knows a pool and a dataset, whatever their names.
@@ -145,6 +159,11 @@ impl StorageIdentity {
             // Another start may give the disk another name and number.
             return same;
         }
+        if let Some((before, now_in)) = self.loop_file.as_ref().zip(now.loop_file.as_ref()) {
+            // A loop device is numbered anew each time it is set up; its file stays what it is.
+            let one_file = (before.device, before.inode) == (now_in.device, now_in.inode);
+            return same && one_file && !unlike(self.file_system_id, now.file_system_id);
+        }
         // A number without a device behind it is drawn anew each time it is mounted (NFS, Btrfs).
         let drawn = |device: Option<(u32, u32)>| device.is_some_and(|(major, _)| major == 0);
         let numbered = !(lasts && drawn(self.device) && drawn(now.device)) && one_start;
@@ -241,7 +260,10 @@ impl fmt::Display for StorageIdentity {
         })?;
         let mut about = Vec::new();
         if !self.source.is_empty() {
-            about.push(self.source.clone());
+            about.push(match &self.loop_file {
+                Some(file) => format!("{} on the file {}", self.source, file.path),
+                None => self.source.clone(),
+            });
         }
         if let Some((major, minor)) = self.device {
             about.push(format!("device {major}:{minor}"));
@@ -381,6 +403,25 @@ mod tests {
         };
         assert!(nfs(1, "s:/a").is_same(&nfs(2, "s:/a")));
         assert!(!nfs(1, "s:/a").is_same(&nfs(1, "t:/a")));
+    }
+
+    #[test]
+    fn a_file_that_is_mounted_again_has_another_loop_device_and_is_the_same_storage() {
+        let lying_in = |inode, minor| StorageIdentity {
+            device: Some((7, minor)),
+            source: format!("/dev/loop{minor}"),
+            loop_file: Some(LoopFile {
+                path: "/srv/a.img".into(),
+                device: (254, 0),
+                inode,
+            }),
+            ..ext4()
+        };
+        assert!(lying_in(5, 4).is_same(&lying_in(5, 6)));
+        // A copy has all numbers of the file system inside, and is another file.
+        let said = lying_in(5, 4).difference(&lying_in(9, 4)).unwrap();
+        assert!(said.contains("another one of the same kind"), "{said}");
+        assert!(said.contains("/dev/loop4 on the file /srv/a.img"), "{said}");
     }
 
     #[test]

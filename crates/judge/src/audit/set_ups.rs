@@ -38,6 +38,8 @@ impl<'a> SetUps<'a> {
                     });
                     standing.push(*configuration);
                 }
+                // What stood when the run was killed was removed before it went on.
+                Event::RunResumed { .. } => standing.clear(),
                 Event::StackTornDown { configuration, .. } => {
                     standing.retain(|known| known != configuration);
                 }
@@ -74,5 +76,36 @@ impl<'a> SetUps<'a> {
     fn stays(&self, configuration: usize) -> bool {
         let mounted = self.place(configuration, "mounted");
         mounted.is_some_and(|fact| fact.figure == Some(FactFigure::BeforeTheRun(true)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_up(configuration: usize) -> Event {
+        Event::StackSetUp {
+            round: 1,
+            configuration,
+            layers: Vec::new(),
+            lies_on: Vec::new(),
+            elapsed_ns: 0,
+        }
+    }
+
+    #[test]
+    fn what_stood_when_a_run_was_killed_stands_beside_nothing_after_it() {
+        let resumed = || Event::RunResumed {
+            stackrace: "1".into(),
+            rounds: 0,
+        };
+        for (between, together) in [(None, true), (Some(resumed()), false)] {
+            let events: Vec<Event> = [set_up(0)]
+                .into_iter()
+                .chain(between)
+                .chain([set_up(1)])
+                .collect();
+            assert_eq!(SetUps::of(events.iter()).together(0, 1), together);
+        }
     }
 }

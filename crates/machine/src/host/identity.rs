@@ -2,7 +2,7 @@
 
 use super::{HostError, MountInfo, reading};
 use rustix::fs::{Mode, OFlags};
-use stackrace_base::event::{RemoteExport, StorageIdentity};
+use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity};
 use stackrace_engine::system;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -92,18 +92,34 @@ pub(super) fn here(path: &Path) -> Result<StorageIdentity, HostError> {
             .and_then(|made| u64::try_from(made.as_nanos()).ok()),
         file_system_id: lasting_id(&mount.file_system, id),
         uuid: uuid(&mount),
+        loop_file: mounted_device(&mount).and_then(loop_file),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
+    })
+}
+
+/// Number of the device that is mounted; `None` if it is none.
+fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
+    let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
+    // No device has the number 0:0; the source of a file system without one may be any file.
+    Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
+}
+
+/// The file below a loop device; `None` if the device is another one, or its file has been removed.
+fn loop_file((major, minor): (u32, u32)) -> Option<LoopFile> {
+    let about = format!("/sys/dev/block/{major}:{minor}/loop/backing_file");
+    let path = reading::text(Path::new(&about)).ok()?;
+    let path = path.trim_end_matches('\n');
+    let file = std::fs::metadata(path).ok()?;
+    Some(LoopFile {
+        path: path.to_owned(),
+        device: system::device_parts(file.dev()),
+        inode: file.ino(),
     })
 }
 
 /// UUID of what is mounted from a device, as udev wrote it down: anybody may read that.
 fn uuid(mount: &MountInfo) -> Option<String> {
-    let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
-    let (major, minor) = system::device_parts(device.rdev());
-    // No device has the number 0:0; the source of a file system without one may be any file.
-    if (major, minor) == (0, 0) {
-        return None;
-    }
+    let (major, minor) = mounted_device(mount)?;
     let known = reading::text(Path::new(&format!("/run/udev/data/b{major}:{minor}"))).ok()?;
     let uuid = known
         .lines()
