@@ -381,6 +381,17 @@ pub struct MetricHead {
     pub better: Better,
 }
 
+impl MetricHead {
+    /// A metric by name, unit and direction.
+    pub fn new(name: impl Into<String>, unit: &str, better: Better) -> Self {
+        Self {
+            name: name.into(),
+            unit: unit.to_owned(),
+            better,
+        }
+    }
+}
+
 /// The direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

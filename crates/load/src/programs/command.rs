@@ -124,11 +124,7 @@ impl OwnCommand {
             }
             (Some(_), Some(_)) => {
                 let message = "command has run and words, which say the same thing";
-                return Err(Refusal::at(
-                    settings.span_of(WORDS),
-                    message,
-                    "leave one out",
-                ));
+                return Err(settings.refuse(WORDS, message, "leave one out"));
             }
             _ => {
                 let message = "command needs \"run\"";
@@ -201,8 +197,8 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
             [] => Ok(vec![fallback.to_owned(); metrics.len()]),
             [one] => Ok(vec![one.clone(); metrics.len()]),
             _ if given.len() == metrics.len() => Ok(given),
-            _ => Err(Refusal::at(
-                settings.span_of(name),
+            _ => Err(settings.refuse(
+                name,
                 format!(
                     "{name} has {} words for {} metrics",
                     given.len(),
@@ -221,11 +217,10 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
             other => {
                 let message = format!("better cannot be \"{other}\"");
                 let help = "it is one of: higher, lower";
-                return Err(Refusal::at(settings.span_of("better"), message, help));
+                return Err(settings.refuse("better", message, help));
             }
         };
-        let refused =
-            |(what, help): (String, String)| Refusal::at(settings.span_of("metrics"), what, help);
+        let refused = |(what, help): (String, String)| settings.refuse("metrics", what, help);
         let figure = ReportedFigure::new(text, unit, better, parsed).map_err(refused)?;
         let name = &figure.head().name;
         // Values are found by name: of two equal ones only the first could be asked for.

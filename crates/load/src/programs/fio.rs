@@ -77,8 +77,8 @@ impl Fio {
         let Some(content) = settings.optional_text(CONTENT)? else {
             let help = "write job = \"JOB.fio\", or the job itself with content";
             return Err(match file {
-                Some(file) => Refusal::at(
-                    settings.span_of(JOB),
+                Some(file) => settings.refuse(
+                    JOB,
                     format!("the text of {file} is not with the study"),
                     help,
                 ),

@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rusqlite::{Connection, params};
 use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, PhaseEnd, PhaseOutcome};
 
-use crate::workload::metric::{self, Latency, head};
+use crate::workload::metric::{self, Latency};
 use crate::workload::{
     Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
 };
@@ -65,17 +65,7 @@ struct Sqlite {
 
 impl Sqlite {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let count = |name: &str| {
-            let found = settings.count(name)?;
-            match (1..=100_000_000).contains(&found) {
-                true => Ok(found),
-                false => Err(Refusal::at(
-                    settings.span_of(name),
-                    format!("{name} must be between 1 and 100000000"),
-                    "",
-                )),
-            }
-        };
+        let count = |name| settings.count_within(name, 1..=100_000_000);
         Ok(Self {
             transactions: count("transactions")?,
             rows: count("rows")?,
@@ -142,7 +132,7 @@ impl Workload for Sqlite {
 
     fn metrics(&self) -> Vec<MetricHead> {
         let latency = |which| metric::named_latency_head("transaction", which);
-        let mut heads = vec![head("transactions", "op/s", Better::Higher)];
+        let mut heads = vec![MetricHead::new("transactions", "op/s", Better::Higher)];
         heads.extend([Latency::P50, Latency::P99].map(latency));
         heads
     }

@@ -82,8 +82,7 @@ struct StreamVideo {
 
 impl StreamVideo {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let refuse =
-            |name, message: String, help: &str| Refusal::at(settings.span_of(name), message, help);
+        let refuse = |name, message: String, help: &str| settings.refuse(name, message, help);
         let frame = settings.bytes("block-size")?;
         let frame_bytes = u32::try_from(frame)
             .ok()

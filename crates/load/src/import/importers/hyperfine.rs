@@ -108,16 +108,9 @@ impl Command {
             let mut figures = Figures::default();
             figures.time("elapsed", "s", Some(PrintedFigure::in_full(*time)));
             Imported {
-                tool: "hyperfine",
-                version: None,
-                label: None,
-                workload: format!("hyperfine: {}", self.command),
-                kind: "hyperfine".to_owned(),
                 settings: self.settings(),
-                environment: Vec::new(),
-                metrics: figures.metrics,
-                values: figures.values,
                 notes: self.ended(at).into_iter().collect(),
+                ..figures.imported("hyperfine", format!("hyperfine: {}", self.command))
             }
         };
         Ok(self.times.iter().enumerate().map(one).collect())

@@ -92,19 +92,15 @@ impl Took {
         }
         let command = self.command.unwrap_or_default();
         Imported {
-            tool: "time",
-            version: None,
-            label: None,
-            workload: match command.as_str() {
-                "" => "timed command".to_owned(),
-                command => format!("timed: {command}"),
-            },
-            kind: "time".to_owned(),
             settings: facts([("command", command.as_str())]),
-            environment: Vec::new(),
-            metrics: figures.metrics,
-            values: figures.values,
             notes,
+            ..figures.imported(
+                "time",
+                match command.as_str() {
+                    "" => "timed command".to_owned(),
+                    command => format!("timed: {command}"),
+                },
+            )
         }
     }
 }

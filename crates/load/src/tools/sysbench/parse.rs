@@ -94,7 +94,7 @@ fn whole_head(lines: &mut Lines<'_>) -> Result<Option<Head>, ImportError> {
 /// Reads the rest of a head whose beginning was cut off: no figure stands in it, so that any part of
 /// it will do.
 fn rest_of_head(lines: &mut Lines<'_>) -> Head {
-    let mut head = Head::unknown();
+    let mut head = Head::default();
     loop {
         let line = lines.peek();
         if line.is_empty() || RESULTS.iter().any(|it| line.starts_with(it)) {
@@ -173,7 +173,7 @@ fn head(
     let transfer = lines.within("Using", "I/O mode")?.to_owned();
     let validate = lines.option("Using checksums validation.").is_some();
     let mode = lines.within("Doing", "test")?.to_owned();
-    if !MODES.iter().any(|(_, words)| *words == mode) {
+    if !MODES.iter().any(|(_, words, _)| *words == mode) {
         return Err(lines.behind(format!("there is no mode \"{mode}\"")));
     }
     lines.option("Initializing worker threads...");

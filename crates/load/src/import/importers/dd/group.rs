@@ -145,16 +145,9 @@ impl DdReport {
             settings.extend(facts(command.settings()));
         }
         Imported {
-            tool: "dd",
-            version: None,
-            label: None,
-            workload: format!("dd{what} {}{blocks}{flags}", size(bytes)),
-            kind: "dd".to_owned(),
             settings,
-            environment: Vec::new(),
-            metrics: figures.metrics,
-            values: figures.values,
             notes: self.notes(command),
+            ..figures.imported("dd", format!("dd{what} {}{blocks}{flags}", size(bytes)))
         }
     }
 
