@@ -26,7 +26,7 @@ use super::places::{PlacesRun, ReadyPlace};
 use super::resume::Stopped;
 use super::worker_store::cleaned;
 use crate::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
-use stackrace_base::event::{Event, Promised, RunPlace};
+use stackrace_base::event::{Event, OperationsOf, Promised, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -36,7 +36,7 @@ use stackrace_places::agent::message::{
     CutOrder, RealCut, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply,
 };
 use stackrace_results::record::Store;
-use stackrace_study::study::{Study, crash::makes_promises};
+use stackrace_study::study::Study;
 
 /// Pause between two attempts to reach a machine that starts.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -179,7 +179,7 @@ impl CutMachine<'_> {
     fn cuts(&mut self, turn: &Turn) -> Result<bool, Stop> {
         for workload in turn.missing.iter().copied() {
             let study = self.inner.study;
-            if !makes_promises(&study.workload_heads[workload].kind) {
+            if study.workload_heads[workload].operations() != OperationsOf::Promised {
                 continue;
             }
             for number in cuts_of_trial(study, turn.round, workload) {

@@ -254,7 +254,10 @@ impl RunStarted {
     pub fn gives_commands(&self) -> bool {
         // A layer's commands leave no trace here but the option without which they did not run.
         self.command.iter().any(|word| word == ALLOW_COMMANDS)
-            || self.workloads.iter().any(|head| head.kind == "command")
+            || self
+                .workloads
+                .iter()
+                .any(|head| head.operations() == OperationsOf::Command)
     }
 
     /// The command that goes on with the run, as the user would have to type it.
@@ -335,6 +338,9 @@ pub struct WorkloadHead {
     /// `None`: as for `drawn_sizes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<bool>,
+    /// Whose operations it does; `None`: as for `drawn_sizes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<OperationsOf>,
     /// The settings of an imported workload, without the version of its tool; `None` if it is not imported, or
     /// the log is from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -364,9 +370,37 @@ impl WorkloadHead {
 }
 
 impl WorkloadHead {
+    /// Whose operations it does.
+    pub fn operations(&self) -> OperationsOf {
+        self.operations
+            .unwrap_or_else(|| older::operations(&self.kind))
+    }
+
     /// Whether its figures are printed by a program that the user gives or sets, in digits of its choice.
     pub fn is_printed(&self) -> bool {
-        matches!(self.kind.as_str(), "command" | "fio")
+        self.operations().are_foreign()
+    }
+}
+
+/// Whose operations a workload does, and what is known of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperationsOf {
+    /// Its own.
+    #[default]
+    Itself,
+    /// Those of a command that the user gives: only the kernel's counters are known, and what the command prints.
+    Command,
+    /// Those of a program that a job of the user's directs; known likewise.
+    Job,
+    /// Its own, each promised to survive a power cut and kept in a ledger.
+    Promised,
+}
+
+impl OperationsOf {
+    /// Returns true if only the kernel's counters are known of them, and what their program prints.
+    pub fn are_foreign(self) -> bool {
+        matches!(self, Self::Command | Self::Job)
     }
 }
 

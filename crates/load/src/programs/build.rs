@@ -34,10 +34,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SettingDoc::count("jobs", "4", "Files compiled at the same time."),
     ],
     example: "build = { files = 100 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"make …\" }"),
     parse: |settings| Ok(Box::new(Build::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::import;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, unknown_word};
 use stackrace_base::unit;
@@ -85,10 +85,10 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SettingDoc::bytes("disk", "64 MiB", "Room that it needs."),
     ],
     example: "command = { run = \"head -c 1000000 /dev/zero > file\" }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Runs,
     parse: |settings| Ok(Box::new(OwnCommand::parse(settings)?)),
+    operations: OperationsOf::Command,
+    ..WorkloadKind::PLAIN
 };
 
 /// A command as it is given.

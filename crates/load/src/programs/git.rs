@@ -39,10 +39,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "git = { files = 2000 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"git clone …\" }"),
     parse: |settings| Ok(Box::new(Git::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

@@ -46,10 +46,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "postgresql = { scale = 1, time = \"2 s\" }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"pgbench …\", parse = \"pgbench\" }"),
     parse: |settings| Ok(Box::new(Postgres::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

@@ -14,9 +14,7 @@ use rusqlite::{Connection, params};
 use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, PhaseEnd, PhaseOutcome};
 
 use crate::workload::metric::{self, Latency};
-use crate::workload::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
@@ -48,10 +46,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "sqlite = { transactions = 500, journal-mode = \"wal\" }",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Sqlite::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

@@ -17,9 +17,7 @@ use stackrace_stats::elementary::ln;
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};
 use super::copy_file::{at_end, durable};
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::shared_file::{VISITS, visits};
 use stackrace_base::event::{Better, MetricHead};
@@ -79,9 +77,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     ],
     example: "files = { count = 10000, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
     mergeable: true,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Files::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// One thing that can be done to a set of files.

@@ -31,11 +31,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::at_least_one;
 use super::block::words::block_size;
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
-use stackrace_base::event::{Better, LedgerLine, MetricHead, OperationKind, Promise};
+use stackrace_base::event::{Better, LedgerLine, MetricHead, OperationKind, OperationsOf, Promise};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::Needs;
@@ -77,10 +75,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         database::SETTINGS[4],
     ],
     example: "promises = { idiom = \"append-fdatasync\", operations = 1000 }",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Promises::parse(settings)?)),
+    operations: OperationsOf::Promised,
+    ..WorkloadKind::PLAIN
 };
 
 /// The words of all idioms, in the order of [`IDIOMS`].

@@ -37,6 +37,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     level: true,
     over_shell: OverShell::Nearest("command = { run = \"dd …\" } or \"cp …\""),
     parse: |settings| Ok(Box::new(ReadFile::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 const SIZE: SettingDoc = SettingDoc::bytes(

@@ -39,9 +39,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     ],
     example: "shared-file = { size = \"64 MiB\", layout = \"strided\", visits = \"next\" }",
     mergeable: true,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(SharedFile::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 const SIZE: SettingDoc = SettingDoc::bytes("size", "", "Bytes of each process.").required();

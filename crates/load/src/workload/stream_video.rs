@@ -13,7 +13,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
-use super::kind::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use stackrace_base::event::MetricHead;
@@ -47,10 +47,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "stream-video = { size = \"2 GB\", loops = 2 }",
-    mergeable: false,
     level: true,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(StreamVideo::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// Width of a slice, ns: fine enough to find the slowest second, see [`super::sustained`].

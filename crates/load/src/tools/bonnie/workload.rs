@@ -90,10 +90,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "\"bonnie++\" = { version = \"2.00\", size = \"1 GiB\", files = 4096 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }"),
     parse: |settings| Ok(Box::new(Classic::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// The columns of the report and the phases that fill them.

@@ -82,10 +82,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "postmark = { number = 1000, transactions = 5000 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"postmark …\", parse = \"postmark\" }"),
     parse: |settings| Ok(Box::new(Mail::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// The operations of a run.

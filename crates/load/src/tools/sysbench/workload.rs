@@ -65,6 +65,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         "command = { run = \"sysbench fileio …\", parse = \"sysbench\" }",
     ),
     parse,
+    ..WorkloadKind::PLAIN
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
