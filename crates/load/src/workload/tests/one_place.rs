@@ -74,7 +74,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 20] = [
         "the words of idioms",
     ),
     (
-        "crates/places/src/lab/postgresql.rs",
+        "crates/remote/src/lab/postgresql.rs",
         &["postgresql"],
         "the name of a package",
     ),
@@ -115,17 +115,17 @@ const ELSEWHERE: [(&str, &[&str], &str); 20] = [
     ),
     ("src/cli/show.rs", &["files"], "the head of a table"),
     (
-        "src/session/asked_place.rs",
+        "crates/places/src/place/options.rs",
         &["fio"],
         "the name of an option",
     ),
     (
-        "src/session/compare.rs",
+        "src/commands/compare.rs",
         &["files"],
         "the name of a purpose",
     ),
     (
-        "src/session/own_program.rs",
+        "src/commands/own_program.rs",
         &["command"],
         "what a command without a name is called",
     ),

@@ -205,6 +205,7 @@ const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
 const KINDS: Kinds<'_> = Kinds {
     layers: LAYERS,
     workloads: WORKLOADS,
+    ..WorkloadKind::PLAIN
 };
 
 const GOOD: &str = r#"title = "ext4 or XFS?"
