@@ -200,12 +200,12 @@ const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
             given: given(settings),
         }))
     },
+    ..WorkloadKind::PLAIN
 }];
 
 const KINDS: Kinds<'_> = Kinds {
     layers: LAYERS,
     workloads: WORKLOADS,
-    ..WorkloadKind::PLAIN
 };
 
 const GOOD: &str = r#"title = "ext4 or XFS?"
