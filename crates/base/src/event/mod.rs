@@ -15,6 +15,7 @@ pub mod histogram;
 mod identity;
 mod observation;
 mod older;
+mod operations;
 mod place;
 
 pub use client::*;
@@ -24,6 +25,7 @@ pub use fact::*;
 pub use figure::FactFigure;
 pub use identity::*;
 pub use observation::*;
+pub use operations::OperationsOf;
 pub use place::*;
 use stackrace_stats::elementary::ln;
 
@@ -379,28 +381,6 @@ impl WorkloadHead {
     /// Whether its figures are printed by a program that the user gives or sets, in digits of its choice.
     pub fn is_printed(&self) -> bool {
         self.operations().are_foreign()
-    }
-}
-
-/// Whose operations a workload does, and what is known of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OperationsOf {
-    /// Its own.
-    #[default]
-    Itself,
-    /// Those of a command that the user gives: only the kernel's counters are known, and what the command prints.
-    Command,
-    /// Those of a program that a job of the user's directs; known likewise.
-    Job,
-    /// Its own, each promised to survive a power cut and kept in a ledger.
-    Promised,
-}
-
-impl OperationsOf {
-    /// Returns true if only the kernel's counters are known of them, and what their program prints.
-    pub fn are_foreign(self) -> bool {
-        matches!(self, Self::Command | Self::Job)
     }
 }
 

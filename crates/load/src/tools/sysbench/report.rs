@@ -164,7 +164,7 @@ pub(super) const MODES: [ModeNames; 6] = [
     ("rndrw", "random r/w", SysbenchMode::RandomBoth),
 ];
 
-/// The words of [`MODES`].
+/// Words that a study or a command line may give, in the order of [`MODES`].
 pub(super) const MODE_WORDS: [&str; MODES.len()] = {
     let mut words = [""; MODES.len()];
     let mut at = 0;
