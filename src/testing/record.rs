@@ -246,6 +246,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             weight: finite(input).abs(),
             drawn_sizes: None,
             level: None,
+            operations: None,
             imported: None,
             metrics: (0..=input.below(3))
                 .map(|_| MetricHead {

@@ -85,20 +85,16 @@ pub struct StreamRates {
 
 /// The metrics of a stream, in the order of [`values`].
 pub fn heads() -> Vec<MetricHead> {
-    let head = |name: &str, unit: &str, better| MetricHead {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        better,
-    };
-    let higher = |name| head(name, "B/s", Better::Higher);
+    let higher = |name| MetricHead::new(name, "B/s", Better::Higher);
+    let lower = |name, unit| MetricHead::new(name, unit, Better::Lower);
     vec![
         higher(WRITE_SLOWEST),
         higher(WRITE_MEAN),
-        head("write frame time p99.9", "ns", Better::Lower),
+        lower("write frame time p99.9", "ns"),
         higher(READ_SLOWEST),
         higher(READ_MEAN),
-        head("read frame time p99.9", "ns", Better::Lower),
-        head(TIMES, "%", Better::Lower),
+        lower("read frame time p99.9", "ns"),
+        lower(TIMES, "%"),
     ]
 }
 

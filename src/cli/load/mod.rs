@@ -59,7 +59,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     drop(doing);
     let audit = loaded.trial.as_ref().and_then(|trial| {
         let of = audit::AuditedTrial {
-            kind: kind.name,
+            whose: kind.operations,
             level: kind.level,
             environment: &observe::environment(),
             in_virtual_time: false,

@@ -15,6 +15,7 @@ pub mod histogram;
 mod identity;
 mod observation;
 mod older;
+mod operations;
 mod place;
 
 pub use client::*;
@@ -24,6 +25,7 @@ pub use fact::*;
 pub use figure::FactFigure;
 pub use identity::*;
 pub use observation::*;
+pub use operations::OperationsOf;
 pub use place::*;
 use stackrace_stats::elementary::ln;
 
@@ -254,7 +256,10 @@ impl RunStarted {
     pub fn gives_commands(&self) -> bool {
         // A layer's commands leave no trace here but the option without which they did not run.
         self.command.iter().any(|word| word == ALLOW_COMMANDS)
-            || self.workloads.iter().any(|head| head.kind == "command")
+            || self
+                .workloads
+                .iter()
+                .any(|head| head.operations() == OperationsOf::Command)
     }
 
     /// The command that goes on with the run, as the user would have to type it.
@@ -335,6 +340,9 @@ pub struct WorkloadHead {
     /// `None`: as for `drawn_sizes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<bool>,
+    /// Whose operations it does; `None`: as for `drawn_sizes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<OperationsOf>,
     /// The settings of an imported workload, without the version of its tool; `None` if it is not imported, or
     /// the log is from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -364,9 +372,15 @@ impl WorkloadHead {
 }
 
 impl WorkloadHead {
+    /// Whose operations it does.
+    pub fn operations(&self) -> OperationsOf {
+        self.operations
+            .unwrap_or_else(|| older::operations(&self.kind))
+    }
+
     /// Whether its figures are printed by a program that the user gives or sets, in digits of its choice.
     pub fn is_printed(&self) -> bool {
-        matches!(self.kind.as_str(), "command" | "fio")
+        self.operations().are_foreign()
     }
 }
 
@@ -379,6 +393,17 @@ pub struct MetricHead {
     pub unit: String,
     /// Direction that is better.
     pub better: Better,
+}
+
+impl MetricHead {
+    /// A metric by name, unit and direction.
+    pub fn new(name: impl Into<String>, unit: &str, better: Better) -> Self {
+        Self {
+            name: name.into(),
+            unit: unit.to_owned(),
+            better,
+        }
+    }
 }
 
 /// The direction of a metric.

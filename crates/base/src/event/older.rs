@@ -1,6 +1,6 @@
 //! What logs from before have in words alone: read here, and for facts beside their values.
 
-use super::{Fact, LabGuests, OtherMachines, RunPlace};
+use super::{Fact, LabGuests, OperationsOf, OtherMachines, RunPlace};
 
 /// Kinds of workload whose amount of work may follow from the seed.
 const SEEDED: [&str; 6] = [
@@ -31,6 +31,16 @@ pub(super) fn draws_sizes(kind: &str, summary: &str) -> bool {
 /// Whether the rate of a workload ought to be level.
 pub(super) fn is_level(kind: &str) -> bool {
     LEVEL.contains(&kind)
+}
+
+/// Whose operations a workload does.
+pub(super) fn operations(kind: &str) -> OperationsOf {
+    match kind {
+        "command" => OperationsOf::Command,
+        "fio" => OperationsOf::Job,
+        "promises" => OperationsOf::Promised,
+        _ => OperationsOf::Itself,
+    }
 }
 
 /// The work of a summary, which is `imported from TOOL VERSION: SETTINGS` if it was imported.

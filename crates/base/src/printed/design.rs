@@ -198,6 +198,7 @@ fn heads(
             metrics: metrics(&mine),
             drawn_sizes: None,
             level: Some(false),
+            operations: None,
             imported: Some(words(&same)),
         });
     }

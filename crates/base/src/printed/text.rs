@@ -1,7 +1,7 @@
 //! What every importer needs of a text: lines with numbers, figures, refusals.
 
-use super::ImportError;
 use super::figure::{PrintedFigure, plain_digits};
+use super::{ImportError, Imported};
 use crate::event::{Better, Fact, MetricHead};
 
 /// Characters of a foreign line that a refusal shows.
@@ -163,11 +163,7 @@ impl Figures {
         better: Better,
         value: Option<PrintedFigure>,
     ) {
-        self.metrics.push(MetricHead {
-            name: name.into(),
-            unit: unit.to_owned(),
-            better,
-        });
+        self.metrics.push(MetricHead::new(name, unit, better));
         self.values.push(value);
     }
 
@@ -185,6 +181,22 @@ impl Figures {
     /// Adds a time: smaller is better.
     pub fn time(&mut self, name: impl Into<String>, unit: &str, value: Option<PrintedFigure>) {
         self.add(name, unit, Better::Lower, value);
+    }
+
+    /// A result with these figures, of which a text need not say anything else but what was done.
+    pub fn imported(self, tool: &'static str, workload: impl Into<String>) -> Imported {
+        Imported {
+            tool,
+            version: None,
+            label: None,
+            workload: workload.into(),
+            kind: tool.to_owned(),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            metrics: self.metrics,
+            values: self.values,
+            notes: Vec::new(),
+        }
     }
 
     /// A sentence about the figures that are missing; empty if none is.

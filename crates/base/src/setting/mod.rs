@@ -14,6 +14,8 @@ pub use value::{GivenSetting, Kind, Refusal, Span, Value};
 pub use words::{listed, nearest, unknown_word};
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use convert::*;
 
@@ -345,6 +347,50 @@ impl Settings {
     /// Position of the value of a setting; the table, where it is not given.
     pub fn span_of(&self, name: &str) -> &Span {
         self.find(name).map_or(&self.span, |setting| &setting.span)
+    }
+
+    /// The refusal of the value of a setting.
+    pub fn refuse(
+        &self,
+        name: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Refusal {
+        Refusal::at(self.span_of(name), message, help)
+    }
+
+    /// The value that was found for a setting, as a number of the type that its limits have.
+    ///
+    /// # Errors
+    /// It lies outside of the limits.
+    pub fn within<T>(&self, name: &str, found: u64, limits: RangeInclusive<T>) -> Result<T, Refusal>
+    where
+        T: TryFrom<u64> + PartialOrd + Display,
+    {
+        // What does not fit into the type lies outside of any limits that it can have.
+        let fitting = T::try_from(found)
+            .ok()
+            .filter(|found| limits.contains(found));
+        fitting.ok_or_else(|| {
+            let (low, high) = (limits.start(), limits.end());
+            self.refuse(name, format!("{name} must be between {low} and {high}"), "")
+        })
+    }
+
+    /// A whole number within limits.
+    ///
+    /// # Errors
+    /// Those of [`Settings::count`] and of [`Settings::within`].
+    pub fn count_within<'a, T>(
+        &self,
+        key: impl Into<SettingKey<'a>>,
+        limits: RangeInclusive<T>,
+    ) -> Result<T, Refusal>
+    where
+        T: TryFrom<u64> + PartialOrd + Display,
+    {
+        let key = key.into();
+        self.within(key.name, self.count(key)?, limits)
     }
 
     fn find(&self, name: &str) -> Option<&GivenSetting> {

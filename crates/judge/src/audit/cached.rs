@@ -24,7 +24,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     if reading.not_as_stored() > MEMORY_SHARE {
         return None;
     }
-    if commanded::KINDS.contains(&reading.kind) && read == 0.0 {
+    if reading.whose.are_foreign() && read == 0.0 {
         return Some(commanded::judge(reading, MEMORY_SHARE));
     }
     let counted = &reading.trial.counted;

@@ -5,8 +5,6 @@ use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
-/// The workloads whose operations are their own business.
-pub(super) const KINDS: [&str; 2] = ["command", "fio"];
 /// A program that reads less reads its own files and libraries, and no data.
 const READ_MIN: f64 = 1_048_576.0;
 
@@ -62,6 +60,7 @@ mod tests {
     use super::super::reading::TrialReading;
     use super::super::sample::{reading, trial};
     use super::*;
+    use stackrace_base::event::OperationsOf;
 
     const MIB: u64 = 1 << 20;
 
@@ -73,7 +72,7 @@ mod tests {
         trial.counted.sent_bytes = sent * MIB;
         trial.counted.cache_hit_bytes = Some(asked.saturating_sub(fetched) * MIB);
         let reading = TrialReading {
-            kind: KINDS[0],
+            whose: OperationsOf::Command,
             ..reading(&trial)
         };
         (CHECK.judge)(&reading).unwrap().grade

@@ -5,15 +5,12 @@ use super::compressed::{Written, written};
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::limit::is_partition;
 use super::reading::{TrialReading, counts_flushes, share};
-use stackrace_base::event::DeviceCounted;
+use stackrace_base::event::{DeviceCounted, OperationsOf};
 use stackrace_base::unit;
 
 /// Above this share of sent bytes that were still in memory when the clock stopped, a figure is in
 /// good part that of the memory.
 const IN_MEMORY_SHARE: f64 = 0.10;
-
-/// Kind of the workload whose operations are promised something.
-const PROMISES: &str = "promises";
 
 pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "durability",
@@ -33,7 +30,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let counts = devices.iter().filter_map(|device| device.flushes);
     let flushes = counts.map(|count| count as f64).reduce(|a, b| a + b);
     // Their operations sync by themselves, and a journal of md keeps what its disks may lose.
-    let promised = reading.kind == PROMISES;
+    let promised = reading.whose == OperationsOf::Promised;
     let elsewhere = promised && flushes.is_some_and(|count| count > 0.0);
     let unflushed: Vec<&str> = devices
         .iter()
@@ -195,7 +192,7 @@ mod tests {
         let mut trial = writing(0, 0, 0);
         let judged = |trial: &Observation| {
             let reading = TrialReading {
-                kind: PROMISES,
+                whose: OperationsOf::Promised,
                 ..reading(trial)
             };
             judge(&reading).unwrap()

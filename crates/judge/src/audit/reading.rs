@@ -3,7 +3,7 @@
 //! Logs may hold any number: everything here is a float, and a share of nothing is no share.
 
 use super::limit::{Limit, is_partition};
-use stackrace_base::event::{DeviceCounted, Observation, OperationObservation};
+use stackrace_base::event::{DeviceCounted, Observation, OperationObservation, OperationsOf};
 
 /// Below this much time shares are not judged, ns: processor time is counted in ticks of 10 ms and
 /// device time in ms, so that a share of a shorter window is mostly rounding.
@@ -13,8 +13,8 @@ pub(super) const WINDOW_NS_MIN: f64 = 100e6;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrialReading<'a> {
     pub(super) trial: &'a Observation,
-    /// Kind of its workload.
-    pub(super) kind: &'a str,
+    /// Whose operations its workload does.
+    pub(super) whose: OperationsOf,
     /// Set if the rate of the workload ought to be level.
     pub(super) level: bool,
     pub(super) limits: &'a [Limit],

@@ -5,7 +5,8 @@ use super::judgement::{CheckFinding, Grade};
 use super::reading::TrialReading;
 use stackrace_base::event::Settled;
 use stackrace_base::event::{
-    Counted, DeviceCounted, Ended, Observation, OperationObservation, PhaseObservation,
+    Counted, DeviceCounted, Ended, Observation, OperationObservation, OperationsOf,
+    PhaseObservation,
 };
 
 /// A device that did nothing.
@@ -62,7 +63,7 @@ pub(super) fn trial() -> Observation {
 pub(super) fn reading(trial: &Observation) -> TrialReading<'_> {
     TrialReading {
         trial,
-        kind: "random",
+        whose: OperationsOf::Itself,
         level: true,
         limits: &[],
         memory_bytes: None,

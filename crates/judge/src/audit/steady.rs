@@ -162,7 +162,6 @@ mod tests {
         let part = "not steady, still warming up after half of the time: range ";
         assert!(finding.sentence.starts_with(part), "{}", finding.sentence);
         let tree = TrialReading {
-            kind: "extract-tar",
             level: false,
             ..reading(&slide)
         };

@@ -5,7 +5,7 @@ use super::judgement::{CheckFinding, Grade, LimitedBy};
 use super::limit::limits;
 use super::list::checks_of;
 use super::reading::TrialReading;
-use stackrace_base::event::{Ended, Fact, FactFigure, Observation};
+use stackrace_base::event::{Ended, Fact, FactFigure, Observation, OperationsOf};
 
 /// Audit of one trial alone.
 #[derive(Debug, Clone)]
@@ -33,8 +33,8 @@ pub(super) struct TrialPace {
 /// The circumstances of a trial, for its audit.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditedTrial<'a> {
-    /// Kind of its workload.
-    pub kind: &'a str,
+    /// Whose operations its workload does.
+    pub whose: OperationsOf,
     /// Set if the rate of that workload ought to be level.
     pub level: bool,
     /// Facts of the machine.
@@ -51,7 +51,7 @@ pub fn trial_audit(of: &AuditedTrial<'_>, trial: &Observation) -> Option<TrialAu
     }
     let reading = TrialReading {
         trial,
-        kind: of.kind,
+        whose: of.whose,
         level: of.level,
         limits: &limits(of.environment),
         memory_bytes: memory_bytes(of.environment),

@@ -73,7 +73,7 @@ impl Audit {
             if known && trial.ended == Ended::Complete && trial.settled.caches != "unknown" {
                 let reading = TrialReading {
                     trial,
-                    kind: &head.workloads[trial.workload].kind,
+                    whose: head.workloads[trial.workload].operations(),
                     level: head.workloads[trial.workload].is_level(),
                     limits: &audit.limits,
                     memory_bytes,
@@ -105,7 +105,7 @@ impl Audit {
     pub fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
         let workload = head.workloads.get(trial.workload)?;
         let of = AuditedTrial {
-            kind: &workload.kind,
+            whose: workload.operations(),
             level: workload.is_level(),
             environment: &head.environment,
             in_virtual_time: head.place().in_virtual_time(),

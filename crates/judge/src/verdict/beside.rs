@@ -371,6 +371,7 @@ mod tests {
             weight: 1.0,
             drawn_sizes: None,
             level: None,
+            operations: None,
             imported: None,
             metrics: vec![
                 metric(

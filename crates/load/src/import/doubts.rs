@@ -30,9 +30,10 @@ const WORDS: [&str; 22] = [
     "warnings",
 ];
 /// Several words, or signs.
-const PHRASES: [&str; 6] = [
+const PHRASES: [&str; 7] = [
     "^c",
     "no space left",
+    "non-zero status",
     "not valid",
     "timed out",
     "queue depth will be capped",

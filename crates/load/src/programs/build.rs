@@ -34,10 +34,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SettingDoc::count("jobs", "4", "Files compiled at the same time."),
     ],
     example: "build = { files = 100 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"make …\" }"),
     parse: |settings| Ok(Box::new(Build::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]
@@ -49,21 +48,10 @@ struct Build {
 
 impl Build {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let count = |name: &str, most: u64| {
-            let found = settings.count(name)?;
-            match (1..=most).contains(&found) {
-                true => Ok(found),
-                false => Err(Refusal::at(
-                    settings.span_of(name),
-                    format!("{name} must be between 1 and {most}"),
-                    "",
-                )),
-            }
-        };
         Ok(Self {
-            files: count("files", 100_000)?,
+            files: settings.count_within("files", 1..=100_000)?,
             bytes: settings.bytes("file-size")?.clamp(256, 1 << 20),
-            jobs: count("jobs", 1024)?,
+            jobs: settings.count_within("jobs", 1..=1024)?,
         })
     }
 }

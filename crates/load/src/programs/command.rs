@@ -14,7 +14,7 @@ use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::import;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, unknown_word};
 use stackrace_base::unit;
@@ -85,10 +85,10 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SettingDoc::bytes("disk", "64 MiB", "Room that it needs."),
     ],
     example: "command = { run = \"head -c 1000000 /dev/zero > file\" }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Runs,
     parse: |settings| Ok(Box::new(OwnCommand::parse(settings)?)),
+    operations: OperationsOf::Command,
+    ..WorkloadKind::PLAIN
 };
 
 /// A command as it is given.
@@ -124,11 +124,7 @@ impl OwnCommand {
             }
             (Some(_), Some(_)) => {
                 let message = "command has run and words, which say the same thing";
-                return Err(Refusal::at(
-                    settings.span_of(WORDS),
-                    message,
-                    "leave one out",
-                ));
+                return Err(settings.refuse(WORDS, message, "leave one out"));
             }
             _ => {
                 let message = "command needs \"run\"";
@@ -201,8 +197,8 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
             [] => Ok(vec![fallback.to_owned(); metrics.len()]),
             [one] => Ok(vec![one.clone(); metrics.len()]),
             _ if given.len() == metrics.len() => Ok(given),
-            _ => Err(Refusal::at(
-                settings.span_of(name),
+            _ => Err(settings.refuse(
+                name,
                 format!(
                     "{name} has {} words for {} metrics",
                     given.len(),
@@ -221,11 +217,10 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
             other => {
                 let message = format!("better cannot be \"{other}\"");
                 let help = "it is one of: higher, lower";
-                return Err(Refusal::at(settings.span_of("better"), message, help));
+                return Err(settings.refuse("better", message, help));
             }
         };
-        let refused =
-            |(what, help): (String, String)| Refusal::at(settings.span_of("metrics"), what, help);
+        let refused = |(what, help): (String, String)| settings.refuse("metrics", what, help);
         let figure = ReportedFigure::new(text, unit, better, parsed).map_err(refused)?;
         let name = &figure.head().name;
         // Values are found by name: of two equal ones only the first could be asked for.

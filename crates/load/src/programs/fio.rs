@@ -11,7 +11,7 @@ use stackrace_engine::PhaseOutcome;
 use super::ran;
 use crate::tools::fio::{self, FioJob, JobFault};
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::MetricHead;
+use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span};
 use stackrace_base::unit;
 use stackrace_machine::host::program::PRINTED_MAX;
@@ -57,10 +57,10 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             .computed("what its sizes say, 64 MiB at least"),
     ],
     example: "fio = { content = \"[x]\\nrw=randread\\nsize=16m\\n\" }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Runs,
     parse: |settings| Ok(Box::new(Fio::parse(settings)?)),
+    operations: OperationsOf::Job,
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]
@@ -77,8 +77,8 @@ impl Fio {
         let Some(content) = settings.optional_text(CONTENT)? else {
             let help = "write job = \"JOB.fio\", or the job itself with content";
             return Err(match file {
-                Some(file) => Refusal::at(
-                    settings.span_of(JOB),
+                Some(file) => settings.refuse(
+                    JOB,
                     format!("the text of {file} is not with the study"),
                     help,
                 ),

@@ -12,11 +12,11 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use super::generated;
 use super::ran;
-use crate::workload::metric::{self, head};
+use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::owned::held::with_real_names;
-use stackrace_base::setting::{SettingDoc, Settings};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, Needs, Package, argv, local::LocalHost};
@@ -39,10 +39,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "git = { files = 2000 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"git clone …\" }"),
     parse: |settings| Ok(Box::new(Git::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]
@@ -53,22 +52,11 @@ struct Git {
 }
 
 impl Git {
-    fn parse(settings: &Settings) -> Result<Self, stackrace_base::setting::Refusal> {
-        let at_least = |name: &str, least: u64| {
-            let found = settings.count(name)?;
-            match (least..=1_000_000).contains(&found) {
-                true => Ok(found),
-                false => Err(stackrace_base::setting::Refusal::at(
-                    settings.span_of(name),
-                    format!("{name} must be between {least} and 1000000"),
-                    "",
-                )),
-            }
-        };
+    fn parse(settings: &Settings) -> Result<Self, Refusal> {
         Ok(Self {
-            files: at_least("files", 2)?,
+            files: settings.count_within("files", 2..=1_000_000)?,
             bytes: settings.bytes("file-size")?.clamp(256, 64 << 20),
-            commits: at_least("commits", 1)?,
+            commits: settings.count_within("commits", 1..=1_000_000)?,
         })
     }
 
@@ -160,7 +148,7 @@ impl Workload for Git {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let each = ["clone", "checkout"].map(|phase| head(phase, "s", Better::Lower));
+        let each = ["clone", "checkout"].map(|phase| MetricHead::new(phase, "s", Better::Lower));
         std::iter::once(metric::elapsed_head())
             .chain(each)
             .collect()

@@ -8,7 +8,7 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use super::reported::FoundFigure;
 use super::{ran, reported};
-use crate::workload::metric::{self, head};
+use crate::workload::metric;
 use crate::workload::postgres_server::{self, ASIDE_NS, PostgresServer};
 use crate::workload::{
     Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
@@ -46,10 +46,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "postgresql = { scale = 1, time = \"2 s\" }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"pgbench …\", parse = \"pgbench\" }"),
     parse: |settings| Ok(Box::new(Postgres::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]
@@ -63,31 +62,17 @@ struct Postgres {
 
 impl Postgres {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let refuse = |name: &str, why: String| Err(Refusal::at(settings.span_of(name), why, ""));
-        let count = |name: &str, most: u64| {
-            let found = settings.count(name)?;
-            match (1..=most).contains(&found) {
-                true => Ok(found),
-                false => refuse(name, format!("{name} must be between 1 and {most}")),
-            }
-        };
         let time_ns = settings.time_ns("time")?;
         if time_ns < 1_000_000_000 || time_ns % 1_000_000_000 != 0 {
-            refuse(
-                "time",
-                "pgbench takes whole seconds, 1 s at least".to_owned(),
-            )?;
+            return Err(settings.refuse("time", "pgbench takes whole seconds, 1 s at least", ""));
         }
         let shared_bytes = settings.bytes("shared-buffers")?;
         if !(128 << 10..1 << 40).contains(&shared_bytes) {
-            refuse(
-                "shared-buffers",
-                "PostgreSQL takes 128 KiB and more".to_owned(),
-            )?;
+            return Err(settings.refuse("shared-buffers", "PostgreSQL takes 128 KiB and more", ""));
         }
         Ok(Self {
-            scale: count("scale", 100_000)?,
-            clients: count("clients", 1000)?,
+            scale: settings.count_within("scale", 1..=100_000)?,
+            clients: settings.count_within("clients", 1..=1000)?,
             time_ns,
             script: settings.text("script")?,
             shared_bytes,
@@ -149,7 +134,7 @@ impl Workload for Postgres {
 
     fn metrics(&self) -> Vec<MetricHead> {
         vec![
-            head("transactions", "op/s", Better::Higher),
+            MetricHead::new("transactions", "op/s", Better::Higher),
             metric::named_latency_head("transaction", metric::Latency::Mean),
         ]
     }

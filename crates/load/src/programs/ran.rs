@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
-use crate::workload::metric::{self, head};
+use crate::workload::metric;
 use crate::workload::program_end::{explained, judged};
 use crate::workload::{Place, SLICE_NS, WorkloadError, trouble};
 use stackrace_base::event::{Better, MetricHead};
@@ -39,7 +39,8 @@ pub(super) fn fine_enough(ran: &ProgramRun, elapsed_ns: u64) -> Result<(), Workl
 
 /// Metrics of every program.
 pub(super) fn heads() -> Vec<MetricHead> {
-    let bytes = ["bytes read", "bytes written"].map(|name| head(name, "B", Better::Lower));
+    let bytes =
+        ["bytes read", "bytes written"].map(|name| MetricHead::new(name, "B", Better::Lower));
     let mut heads = vec![metric::elapsed_head()];
     heads.extend(metric::cpu_heads());
     heads.extend(bytes);

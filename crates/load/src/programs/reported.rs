@@ -4,7 +4,6 @@ use regex::Regex;
 
 use super::number;
 use crate::import;
-use crate::workload::metric::head;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::{PrintedFigure, told_apart};
 use stackrace_base::unit;
@@ -78,7 +77,7 @@ impl ReportedFigure {
             },
         };
         Ok(Self {
-            head: head(name, unit, better),
+            head: MetricHead::new(name, unit, better),
             at,
         })
     }

@@ -13,10 +13,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rusqlite::{Connection, params};
 use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, PhaseEnd, PhaseOutcome};
 
-use crate::workload::metric::{self, Latency, head};
-use crate::workload::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use crate::workload::metric::{self, Latency};
+use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
@@ -48,10 +46,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "sqlite = { transactions = 500, journal-mode = \"wal\" }",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Sqlite::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]
@@ -65,17 +61,7 @@ struct Sqlite {
 
 impl Sqlite {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let count = |name: &str| {
-            let found = settings.count(name)?;
-            match (1..=100_000_000).contains(&found) {
-                true => Ok(found),
-                false => Err(Refusal::at(
-                    settings.span_of(name),
-                    format!("{name} must be between 1 and 100000000"),
-                    "",
-                )),
-            }
-        };
+        let count = |name| settings.count_within(name, 1..=100_000_000);
         Ok(Self {
             transactions: count("transactions")?,
             rows: count("rows")?,
@@ -142,7 +128,7 @@ impl Workload for Sqlite {
 
     fn metrics(&self) -> Vec<MetricHead> {
         let latency = |which| metric::named_latency_head("transaction", which);
-        let mut heads = vec![head("transactions", "op/s", Better::Higher)];
+        let mut heads = vec![MetricHead::new("transactions", "op/s", Better::Higher)];
         heads.extend([Latency::P50, Latency::P99].map(latency));
         heads
     }

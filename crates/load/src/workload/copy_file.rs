@@ -44,6 +44,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             content: content(settings)?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 /// Method by which data is copied.

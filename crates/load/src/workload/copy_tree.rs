@@ -33,7 +33,6 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     ]),
     example: "copy-tree = { files = 2000, size-median = \"8 KiB\" }",
     mergeable: true,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
         let mut method = method(settings)?;
@@ -53,6 +52,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             at_end: at_end(settings)?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

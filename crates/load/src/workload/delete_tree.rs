@@ -22,7 +22,6 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &SettingDoc::joined::<11>(&[&INVENTED, &[FROM, SYNC_AT_END], &HELD]),
     example: "delete-tree = { files = 2000 }",
     mergeable: true,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
         Ok(Box::new(DeleteTree {
@@ -30,6 +29,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             at_end: at_end(settings)?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

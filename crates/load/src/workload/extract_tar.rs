@@ -33,7 +33,6 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &SettingDoc::joined::<11>(&[&INVENTED, &[FROM, SYNC_AT_END], &HELD]),
     example: "extract-tar = { profile = \"source-code\", scale = 0.5 }",
     mergeable: true,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
         Ok(Box::new(ExtractTar {
@@ -41,6 +40,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             at_end: at_end(settings)?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

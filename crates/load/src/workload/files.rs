@@ -17,9 +17,7 @@ use stackrace_stats::elementary::ln;
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};
 use super::copy_file::{at_end, durable};
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::shared_file::{VISITS, visits};
 use stackrace_base::event::{Better, MetricHead};
@@ -79,9 +77,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     ],
     example: "files = { count = 10000, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
     mergeable: true,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Files::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// One thing that can be done to a set of files.
@@ -186,8 +183,8 @@ fn in_order(chosen: &[&Phase], span: &Span) -> Result<(), Refusal> {
 /// Reads where files are renamed to.
 fn rename_to(settings: &Settings, chosen: &[&Phase]) -> Result<RenameTo, Refusal> {
     if settings.given("rename-to") && !chosen.iter().any(|phase| phase.op == Op::Rename) {
-        return Err(Refusal::at(
-            settings.span_of("rename-to"),
+        return Err(settings.refuse(
+            "rename-to",
             "rename-to says where files are renamed to, and no phase renames them",
             "add \"rename\" to phases, or leave it out",
         ));
@@ -221,11 +218,7 @@ impl Files {
         let count = settings.count("count")?;
         // More files take hours to make, and most file systems run out of inodes first.
         if count == 0 || count > 100_000_000 {
-            return Err(Refusal::at(
-                settings.span_of("count"),
-                "count must be between 1 and 100 million",
-                "",
-            ));
+            return Err(settings.refuse("count", "count must be between 1 and 100 million", ""));
         }
         let size_min = settings.bytes("size-min")?;
         let mut size_max = settings.bytes("size-max")?;
@@ -234,11 +227,7 @@ impl Files {
             size_max = size_max.max(size_min);
         }
         if size_max < size_min {
-            return Err(Refusal::at(
-                settings.span_of("size-max"),
-                "size-max is below size-min",
-                "swap them",
-            ));
+            return Err(settings.refuse("size-max", "size-max is below size-min", "swap them"));
         }
         let phases = phases(settings)?;
         let rename_to = rename_to(settings, &phases)?;
@@ -250,7 +239,7 @@ impl Files {
             order,
             rename_to,
             count,
-            directories: directories(settings)?,
+            directories: settings.count_within("directories", 1..=DIRECTORIES_MAX)?,
             size_min,
             size_max,
             threads: at_least_one(settings, "threads")?,
@@ -327,26 +316,13 @@ fn shared(settings: &Settings, chosen: &[&Phase]) -> Result<bool, Refusal> {
     match counts.filter(|_| shared) {
         None => Ok(shared),
         // Each process would find what others have made, or try to make it again.
-        Some(phase) => Err(Refusal::at(
-            settings.span_of("tree"),
+        Some(phase) => Err(settings.refuse(
+            "tree",
             format!(
                 "{} needs directories that no other process changes",
                 phase.word
             ),
             format!("take {} out of phases, or write tree = \"own\"", phase.word),
-        )),
-    }
-}
-
-/// Reads the number of directories.
-fn directories(settings: &Settings) -> Result<u32, Refusal> {
-    let count = settings.count("directories")?;
-    match u32::try_from(count) {
-        Ok(count) if (1..=DIRECTORIES_MAX).contains(&count) => Ok(count),
-        _ => Err(Refusal::at(
-            settings.span_of("directories"),
-            format!("directories must be between 1 and {DIRECTORIES_MAX}"),
-            "",
         )),
     }
 }
@@ -373,7 +349,7 @@ impl Workload for Files {
     fn metrics(&self) -> Vec<MetricHead> {
         let mut heads = vec![metric::elapsed_head()];
         for phase in &self.phases {
-            heads.push(metric::head(phase.word, "op/s", Better::Higher));
+            heads.push(MetricHead::new(phase.word, "op/s", Better::Higher));
             heads.push(metric::named_latency_head(phase.latency, Latency::P99));
         }
         heads

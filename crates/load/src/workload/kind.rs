@@ -9,7 +9,7 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
-use stackrace_base::event::{LedgerLine, MetricHead};
+use stackrace_base::event::{LedgerLine, MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, Needs};
 
@@ -332,6 +332,8 @@ pub struct WorkloadKind {
     pub settings: &'static [SettingDoc],
     /// A working example in TOML.
     pub example: &'static str,
+    /// Whose operations it does.
+    pub operations: OperationsOf,
     /// Set if its figures are rates and latencies of the engine, so that those of several clients make one.
     pub mergeable: bool,
     /// Set if it does one thing from the first to the last moment of a phase, so that its rate ought to be
@@ -341,6 +343,22 @@ pub struct WorkloadKind {
     pub over_shell: OverShell,
     /// Checks the settings and makes the workload.
     pub parse: fn(&Settings) -> Result<Box<dyn Workload>, Refusal>,
+}
+
+impl WorkloadKind {
+    /// What holds of a kind that does not say otherwise; the rest each has to say.
+    pub const PLAIN: Self = Self {
+        name: "",
+        summary: "",
+        source: "",
+        settings: &[],
+        example: "",
+        operations: OperationsOf::Itself,
+        mergeable: false,
+        level: false,
+        over_shell: OverShell::Never,
+        parse: |settings| Err(Refusal::at(&settings.span, "there is no such workload", "")),
+    };
 }
 
 /// A trouble from anything that explains itself.

@@ -5,7 +5,7 @@
 
 use stackrace_engine::PhaseOutcome;
 
-use super::kind::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
 use stackrace_base::event::MetricHead;
@@ -31,15 +31,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "zpool-scrub(8), zpool-replace(8)",
     settings: &SettingDoc::joined::<11>(&[&[TOPOLOGY], &pools::TREE]),
     example: "mend-pool = { topology = \"raidz1\", files = 2000, size-median = \"64 KiB\" }",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| {
         Ok(Box::new(MendPool {
             topology: settings.text("topology")?,
             source: Source::parse(settings)?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

@@ -5,15 +5,6 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
 use stackrace_base::event::{Better, MetricHead};
 
-/// A metric by name, unit and direction.
-pub fn head(name: &str, unit: &str, better: Better) -> MetricHead {
-    MetricHead {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        better,
-    }
-}
-
 /// A metric of a workload of one phase, and how it follows from the outcome: the two stand together,
 /// so that heads and values cannot come apart.
 pub struct Figure<'a> {
@@ -43,7 +34,7 @@ impl<'a> Figure<'a> {
 
     /// Operations of these kinds per second, under a name for them.
     pub fn rate(name: &str, kinds: &'static [Op]) -> Self {
-        let head = head(name, "op/s", Better::Higher);
+        let head = MetricHead::new(name, "op/s", Better::Higher);
         Self::of(head, |outcome| operations_of(outcome, kinds))
     }
 
@@ -71,7 +62,7 @@ impl<'a> Figure<'a> {
     /// from the intended start. A closed loop has none, as its latency is just that.
     pub fn service(op: Op, which: Latency) -> Self {
         let name = format!("{} service time {}", op.name(), which.name());
-        Self::of(head(&name, "ns", Better::Lower), move |outcome| {
+        Self::of(MetricHead::new(name, "ns", Better::Lower), move |outcome| {
             let service = of(outcome, op)?.service.as_ref()?;
             Some(figure(&service.histogram, service.sum_ns, which))
         })
@@ -127,22 +118,22 @@ pub fn resolution(
 
 /// Bytes moved per second, SI.
 pub fn throughput_head() -> MetricHead {
-    head("throughput", "B/s", Better::Higher)
+    MetricHead::new("throughput", "B/s", Better::Higher)
 }
 
 /// The metric of operations completed per second.
 pub fn operations_head() -> MetricHead {
-    head("operations", "op/s", Better::Higher)
+    MetricHead::new("operations", "op/s", Better::Higher)
 }
 
 /// Wall time of fixed work.
 pub fn elapsed_head() -> MetricHead {
-    head("elapsed", "s", Better::Lower)
+    MetricHead::new("elapsed", "s", Better::Lower)
 }
 
 /// Processor time of the process, in user mode and in the kernel.
 pub fn cpu_heads() -> [MetricHead; 2] {
-    ["user time", "system time"].map(|name| head(name, "s", Better::Lower))
+    ["user time", "system time"].map(|name| MetricHead::new(name, "s", Better::Lower))
 }
 
 /// A latency of one kind of operation.
@@ -152,11 +143,8 @@ pub fn latency_head(op: Op, which: Latency) -> MetricHead {
 
 /// A latency of what goes by this name.
 pub fn named_latency_head(name: &str, which: Latency) -> MetricHead {
-    head(
-        &format!("{name} latency {}", which.name()),
-        "ns",
-        Better::Lower,
-    )
+    let name = format!("{name} latency {}", which.name());
+    MetricHead::new(name, "ns", Better::Lower)
 }
 
 /// A figure of a latency distribution.

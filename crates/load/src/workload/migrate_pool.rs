@@ -9,9 +9,7 @@ use stackrace_engine::PhaseOutcome;
 use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, CopyStyle};
 
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
 use stackrace_base::event::MetricHead;
@@ -34,14 +32,12 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "the end of the published study zfs-ashift",
     settings: &pools::TREE,
     example: "migrate-pool = { files = 2000, size-median = \"64 KiB\" }",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| {
         Ok(Box::new(MigratePool {
             source: Source::parse(settings)?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug)]

@@ -308,8 +308,8 @@ fn outcome(elapsed_ns: u64) -> PhaseOutcome {
 pub(super) fn heads(phases: &[&str]) -> Vec<MetricHead> {
     let each = phases
         .iter()
-        .map(|phase| metric::head(phase, "s", Better::Lower));
-    let rate = metric::head("resilver throughput", "B/s", Better::Higher);
+        .map(|phase| MetricHead::new(*phase, "s", Better::Lower));
+    let rate = MetricHead::new("resilver throughput", "B/s", Better::Higher);
     [metric::elapsed_head(), rate]
         .into_iter()
         .chain(each)

@@ -20,6 +20,9 @@ mod sqlite;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 use database::ChosenDatabase;
 use stackrace_engine::promises::{
     Acknowledged, Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
@@ -28,11 +31,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::at_least_one;
 use super::block::words::block_size;
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
-use stackrace_base::event::{Better, LedgerLine, OperationKind, Promise};
+use stackrace_base::event::{Better, LedgerLine, MetricHead, OperationKind, OperationsOf, Promise};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::Needs;
@@ -74,10 +75,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         database::SETTINGS[4],
     ],
     example: "promises = { idiom = \"append-fdatasync\", operations = 1000 }",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Promises::parse(settings)?)),
+    operations: OperationsOf::Promised,
+    ..WorkloadKind::PLAIN
 };
 
 /// The words of all idioms, in the order of [`IDIOMS`].
@@ -167,8 +167,8 @@ impl Promises {
             operations: within(settings, "operations", 1..=OPERATIONS_MAX)?,
             bytes: operation_bytes(settings)?,
             // Each is a file in some idioms: more take hours to lay out.
-            objects: within(settings, "objects", 1..=1_000_000)? as u32,
-            at_rest: within(settings, "at-rest", 0..=100_000)? as u32,
+            objects: within(settings, "objects", 1..=1_000_000)?,
+            at_rest: within(settings, "at-rest", 0..=100_000)?,
             threads,
             think_time_ns: settings.time_ns("think-time")?,
             database,
@@ -213,25 +213,19 @@ impl Promises {
     }
 }
 
-/// A count within limits.
-fn within(
-    settings: &Settings,
-    name: &'static str,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<u64, Refusal> {
+/// A count within limits, with the nearest that can be.
+fn within<T>(settings: &Settings, name: &str, limits: RangeInclusive<T>) -> Result<T, Refusal>
+where
+    T: TryFrom<u64> + PartialOrd + Display + Into<u64> + Copy,
+{
+    let (low, high) = ((*limits.start()).into(), (*limits.end()).into());
     let count = settings.count(name)?;
-    if range.contains(&count) {
-        return Ok(count);
-    }
-    // The limits are said, and which value is nearest.
-    let (low, high) = range.into_inner();
-    let message = format!("{name} must be between {low} and {high}");
-    let nearest = count.clamp(low, high);
-    Err(Refusal::at(
-        settings.span_of(name),
-        message,
-        format!("the nearest is {nearest}"),
-    ))
+    settings
+        .within(name, count, limits)
+        .map_err(|refusal| Refusal {
+            help: format!("the nearest is {}", count.clamp(low, high)),
+            ..refusal
+        })
 }
 
 /// Bytes of one operation: whole sectors, because each says what it is.
@@ -243,8 +237,8 @@ fn operation_bytes(settings: &Settings) -> Result<u32, Refusal> {
     }
     // Rounded up: an operation that is asked for is never made smaller.
     let nearest = bytes.div_ceil(512).clamp(1, limit / 512) * 512;
-    Err(Refusal::at(
-        settings.span_of("block-size"),
+    Err(settings.refuse(
+        "block-size",
         "block-size must be a multiple of 512 B, at most 1 MiB: each 512 bytes say what they are",
         format!("the nearest is {}", unit::bytes(nearest)),
     ))
@@ -277,7 +271,7 @@ impl Workload for Promises {
             Figure::of(head, move |outcome| metric::latency(outcome, op, which))
         };
         vec![
-            Figure::of(metric::head("operations", "op/s", Better::Higher), rate),
+            Figure::of(MetricHead::new("operations", "op/s", Better::Higher), rate),
             latency(Latency::P50),
             latency(Latency::P99),
             Figure::elapsed(),

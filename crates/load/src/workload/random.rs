@@ -63,6 +63,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     level: true,
     over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(Random::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// Index of the metric an open loop is asked for: the 99th percentile of the first operation.

@@ -37,6 +37,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     level: true,
     over_shell: OverShell::Nearest("command = { run = \"dd …\" } or \"cp …\""),
     parse: |settings| Ok(Box::new(ReadFile::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 const SIZE: SettingDoc = SettingDoc::bytes(
@@ -62,7 +63,7 @@ pub(super) fn real_file(settings: &Settings) -> Result<Option<(PathBuf, u64)>, R
     }
     .map_err(|message| {
         let help = "name an existing file; it is only read";
-        Refusal::at(settings.span_of("from"), message, help)
+        settings.refuse("from", message, help)
     })
 }
 
@@ -108,8 +109,8 @@ impl ReadFile {
             size,
             from,
             block_bytes: block_bytes.ok_or_else(|| {
-                Refusal::at(
-                    settings.span_of("block-size"),
+                settings.refuse(
+                    "block-size",
                     format!("block size {} does not work here", unit::bytes(block)),
                     "choose from 1 B to 64 MiB; for direct I/O a multiple of 512 B",
                 )

@@ -56,6 +56,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     level: true,
     over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(Sequential::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,9 +39,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     ],
     example: "shared-file = { size = \"64 MiB\", layout = \"strided\", visits = \"next\" }",
     mergeable: true,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(SharedFile::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 const SIZE: SettingDoc = SettingDoc::bytes("size", "", "Bytes of each process.").required();
@@ -91,8 +91,8 @@ impl SharedFile {
         let blocks = settings.bytes("block-size")?;
         let block = u32::try_from(blocks).ok().filter(|block| *block > 0);
         let Some(block) = block.filter(|block| u64::from(*block) <= bytes) else {
-            return Err(Refusal::at(
-                settings.span_of("block-size"),
+            return Err(settings.refuse(
+                "block-size",
                 format!(
                     "{} hold no block of {}",
                     unit::bytes(bytes),
@@ -103,8 +103,8 @@ impl SharedFile {
         };
         let direct = settings.flag("direct")?;
         if direct && !block.is_multiple_of(512) {
-            return Err(Refusal::at(
-                settings.span_of("block-size"),
+            return Err(settings.refuse(
+                "block-size",
                 format!("direct I/O takes no blocks of {}", unit::bytes(blocks)),
                 "write a multiple of 512 B, or direct = false",
             ));
@@ -198,7 +198,7 @@ impl Workload for SharedFile {
 
     fn metrics(&self) -> Vec<MetricHead> {
         let heads = PHASES.into_iter().flat_map(|(name, op)| {
-            let throughput = metric::head(&format!("{name} throughput"), "B/s", Better::Higher);
+            let throughput = MetricHead::new(format!("{name} throughput"), "B/s", Better::Higher);
             [throughput, metric::latency_head(op, Latency::P99)]
         });
         heads.collect()

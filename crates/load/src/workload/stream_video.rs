@@ -13,7 +13,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
-use super::kind::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use stackrace_base::event::MetricHead;
@@ -47,10 +47,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "stream-video = { size = \"2 GB\", loops = 2 }",
-    mergeable: false,
     level: true,
-    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(StreamVideo::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// Width of a slice, ns: fine enough to find the slowest second, see [`super::sustained`].
@@ -82,8 +81,7 @@ struct StreamVideo {
 
 impl StreamVideo {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let refuse =
-            |name, message: String, help: &str| Refusal::at(settings.span_of(name), message, help);
+        let refuse = |name, message: String, help: &str| settings.refuse(name, message, help);
         let frame = settings.bytes("block-size")?;
         let frame_bytes = u32::try_from(frame)
             .ok()

@@ -89,8 +89,8 @@ pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f
     let name = settings.optional_text("profile")?;
     let Some(profile) = name.as_deref().and_then(profile::by_name) else {
         if settings.given("scale") {
-            return Err(Refusal::at(
-                settings.span_of("scale"),
+            return Err(settings.refuse(
+                "scale",
                 "scale means nothing without a profile",
                 "write profile = \"photo-library\", or leave scale out",
             ));
@@ -101,8 +101,8 @@ pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f
     if scale > 0.0 && scale <= profile::SCALE_MAX {
         return Ok(Some((profile, scale)));
     }
-    Err(Refusal::at(
-        settings.span_of("scale"),
+    Err(settings.refuse(
+        "scale",
         format!("{scale} times a profile cannot be"),
         format!("write a number above 0, at most {}", profile::SCALE_MAX),
     ))
@@ -149,7 +149,7 @@ impl Source {
     }
 
     fn real(from: PathBuf, settings: &Settings) -> Result<Self, Refusal> {
-        let refused = |message: String, help| Refusal::at(settings.span_of("from"), message, help);
+        let refused = |message: String, help| settings.refuse("from", message, help);
         if !from.is_dir() {
             let help = "name an existing directory; it is only read";
             return Err(refused(format!("{} is no directory", from.display()), help));
@@ -268,8 +268,8 @@ fn shape(settings: &Settings) -> Result<TreeShape, Refusal> {
     let files = settings.count("files")?;
     let directories = settings.count("directories")?;
     if files == 0 || files > 50_000_000 || directories == 0 || directories > 1_000_000 {
-        return Err(Refusal::at(
-            settings.span_of("files"),
+        return Err(settings.refuse(
+            "files",
             "a tree has 1 to 50 million files in 1 to 1 million directories",
             "",
         ));

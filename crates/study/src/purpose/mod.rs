@@ -6,6 +6,9 @@
 
 mod meant;
 
+use stackrace_load::programs;
+use stackrace_load::workload::block::words::PASSES;
+
 pub use meant::meant;
 
 /// Amount of work in one trial of a workload. A workload uses the field it is sized by, and those
@@ -434,8 +437,10 @@ impl PurposeWorkload {
 
     /// Returns true if it can go over its data more than once.
     fn repeats(&self) -> bool {
-        // The other templates end by time or by a count.
-        self.template.starts_with("sequential")
+        let word = self.template.split(" = ").next().unwrap_or_default();
+        let settings = programs::kind(word).map_or(&[][..], |kind| kind.settings);
+        // What ends by time or by a count goes over its data as often as it can.
+        self.sized_by == SizedBy::Bytes && settings.iter().any(|doc| doc.name == PASSES.name)
     }
 
     /// The size with `times` as much in it, within what says anything and fits into `room` bytes; what

@@ -300,6 +300,8 @@ impl<'a> ConfigurationBuilder<'a> {
             if configurations.iter().any(|it| it.stack.loaded_from() > 1) {
                 metrics.extend(together::heads(&metrics));
             }
+            let mut kinds = self.kinds.workloads.iter();
+            let kind = kinds.find(|kind| kind.name == entry.kind);
             heads.push(WorkloadHead {
                 name: entry.name.clone(),
                 kind: entry.kind.clone(),
@@ -308,12 +310,8 @@ impl<'a> ConfigurationBuilder<'a> {
                 metrics,
                 drawn_sizes: Some(draws_sizes(configurations, index)),
                 imported: None,
-                level: self
-                    .kinds
-                    .workloads
-                    .iter()
-                    .find(|kind| kind.name == entry.kind)
-                    .map(|kind| kind.level),
+                level: kind.map(|kind| kind.level),
+                operations: kind.map(|kind| kind.operations),
             });
         }
         heads

@@ -1,13 +1,12 @@
 //! `[crash]`: the power of a trial is cut, and its promises are checked.
 
+use stackrace_base::event::OperationsOf;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_layers::stack::{Stack, Takes};
+use stackrace_load::workload::WorkloadKind;
 
 /// Most cuts of one trial.
 const CUTS_MAX: u64 = 1000;
-
-/// Kind of workload that keeps a ledger of what it was promised.
-const PROMISES: &str = "promises";
 
 /// Plan by which the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,11 +44,6 @@ pub(super) fn plan(words: &Settings) -> Result<CrashPlan, Refusal> {
         cuts: cuts as u32,
         enough,
     })
-}
-
-/// Returns true if workloads of this kind keep a ledger of what they were promised.
-pub fn makes_promises(kind: &str) -> bool {
-    kind == PROMISES
 }
 
 /// Reason why the power of this stack cannot be cut, of a `real` machine or in virtual time; `None`
@@ -95,10 +89,10 @@ pub fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
 
 /// Reason why these workloads cannot be cut; `None` if they can.
 pub(super) fn refused_workloads<'a>(
-    mut kinds: impl Iterator<Item = &'a str>,
+    mut kinds: impl Iterator<Item = &'a WorkloadKind>,
 ) -> Option<(&'static str, &'static str)> {
     // One is enough: the others are measured and not cut.
-    let none = !kinds.any(makes_promises);
+    let none = !kinds.any(|kind| kind.operations == OperationsOf::Promised);
     none.then_some((
         "no workload of this study was promised anything that a power cut could break",
         "add one:\n[[workload]]\npromises = { idiom = \"append-fdatasync\" }",

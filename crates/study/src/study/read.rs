@@ -7,6 +7,7 @@ use std::sync::Arc;
 use stackrace_base::event::Decide;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
+use stackrace_load::workload::WorkloadKind;
 
 use super::clients;
 use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
@@ -483,7 +484,8 @@ impl<'a> Reader<'a> {
         let words = self.words("crash", "[crash] cuts = 20", CRASH_DOCS)?;
         let plan = keep(crash::plan(&words), &mut self.refusals);
         // Whatever the factors make of its settings, the kind of a workload is the same everywhere.
-        let kinds = workloads.iter().map(|workload| workload.kind.as_str());
+        let among = |kind: &&WorkloadKind| workloads.iter().any(|it| it.kind == kind.name);
+        let kinds = self.kinds.workloads.iter().filter(among);
         if let Some((message, help)) = crash::refused_workloads(kinds) {
             self.refusals.push(Refusal::at(span, message, help));
         }

@@ -277,17 +277,12 @@ pub fn metrics() -> Vec<MetricHead> {
 
 /// The three metrics of one column.
 pub fn heads(column: BonnieColumn) -> [MetricHead; 3] {
-    let head = |name: String, unit: &str, better| MetricHead {
-        name,
-        unit: unit.to_owned(),
-        better,
-    };
     let name = column.name();
     let unit = if column.moves_data() { "B/s" } else { "op/s" };
     [
-        head(name.to_owned(), unit, Better::Higher),
-        head(format!("{name} CPU"), "%", Better::Lower),
-        head(format!("{name} latency max"), "ns", Better::Lower),
+        MetricHead::new(name, unit, Better::Higher),
+        MetricHead::new(format!("{name} CPU"), "%", Better::Lower),
+        MetricHead::new(format!("{name} latency max"), "ns", Better::Lower),
     ]
 }
 

@@ -47,6 +47,7 @@ fn head(
                 weight: 1.0,
                 drawn_sizes: None,
                 level: None,
+                operations: None,
                 imported: None,
                 // Every second one is a time: smaller is better.
                 metrics: vec![MetricHead {

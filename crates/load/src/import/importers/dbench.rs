@@ -210,11 +210,7 @@ impl<'a> Output<'a> {
         let plain: String = how.chars().filter(|c| !matches!(c, '(' | ')')).collect();
         let separator = if how.is_empty() { "" } else { ", " };
         Ok(Imported {
-            tool: "dbench",
             version: Some(format!("dbench-{}", self.version)),
-            label: None,
-            workload: format!("dbench {clients} clients{separator}{plain}"),
-            kind: "dbench".to_owned(),
             settings: facts([
                 ("clients", clients),
                 ("processes", procs),
@@ -222,10 +218,11 @@ impl<'a> Output<'a> {
                 ("load file", self.load),
                 ("durability", plain.as_str()),
             ]),
-            environment: Vec::new(),
             notes: figures.missing("0.000 ms: shorter than dbench can print"),
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported(
+                "dbench",
+                format!("dbench {clients} clients{separator}{plain}"),
+            )
         })
     }
 }

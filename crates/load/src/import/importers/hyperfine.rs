@@ -1,6 +1,6 @@
 //! hyperfine's JSON (`--export-json`): every single time is in it, and each is a round.
 //!
-//! Different commands are different work. The mean beside the times must be theirs. What hyperfine prints on the
+//! Different commands are different work. The mean, median and extremes beside the times must be theirs. What hyperfine prints on the
 //! terminal has means alone, of which no interval follows; that is refused with what to do.
 
 use std::collections::BTreeMap;
@@ -34,6 +34,9 @@ struct Document {
 struct Command {
     command: String,
     mean: f64,
+    median: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
     #[serde(default)]
     times: Vec<f64>,
     /// Exit code for each time; `None` if a signal ended it.
@@ -101,23 +104,29 @@ impl Command {
         }
         let count = self.times.len() as f64;
         let mean = self.times.iter().sum::<f64>() / count;
-        if (mean - self.mean).abs() > SUMMED * mean {
-            return Err(refuse("the times contradict the mean of this command"));
+        let mut sorted = self.times.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+        let stated = [
+            ("mean", Some(self.mean), mean),
+            ("median", self.median, middle),
+            ("min", self.min, sorted[0]),
+            ("max", self.max, sorted[sorted.len() - 1]),
+        ];
+        for (name, stated, found) in stated {
+            if stated.is_some_and(|stated| (stated - found).abs() > SUMMED * found) {
+                return Err(refuse(&format!(
+                    "the times contradict the {name} of this command"
+                )));
+            }
         }
         let one = |(at, time): (usize, &f64)| {
             let mut figures = Figures::default();
             figures.time("elapsed", "s", Some(PrintedFigure::in_full(*time)));
             Imported {
-                tool: "hyperfine",
-                version: None,
-                label: None,
-                workload: format!("hyperfine: {}", self.command),
-                kind: "hyperfine".to_owned(),
                 settings: self.settings(),
-                environment: Vec::new(),
-                metrics: figures.metrics,
-                values: figures.values,
                 notes: self.ended(at).into_iter().collect(),
+                ..figures.imported("hyperfine", format!("hyperfine: {}", self.command))
             }
         };
         Ok(self.times.iter().enumerate().map(one).collect())
@@ -185,6 +194,9 @@ mod tests {
             ),
             ("0.103097240475", "-0.103097240475"),
             ("0.103097240475", "NaN"),
+            ("\"median\": 0.", "\"median\": 1."),
+            ("\"min\": 0.", "\"min\": 0.0"),
+            ("\"max\": 0.", "\"max\": 7."),
             ("\"times\"", "\"tines\""),
         ] {
             assert!(text.contains(right), "{right}");

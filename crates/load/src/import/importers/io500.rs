@@ -196,16 +196,10 @@ impl<'a> Run<'a> {
                 );
             }
             Imported {
-                tool: "io500",
                 version: Some(self.version.to_owned()),
-                label: None,
-                workload: format!("IO500 {}", phase.name),
                 kind: "IO500".to_owned(),
-                settings: Vec::new(),
-                environment: Vec::new(),
-                metrics: figures.metrics,
-                values: figures.values,
                 notes,
+                ..figures.imported("io500", format!("IO500 {}", phase.name))
             }
         };
         phases.map(one).collect()

@@ -358,16 +358,10 @@ impl Statistics {
         let words = ["ioping", did, &request];
         let words = words.iter().filter(|word| !word.is_empty());
         Imported {
-            tool: "ioping",
-            version: None,
-            label: None,
-            workload: words.copied().collect::<Vec<_>>().join(" "),
-            kind: "ioping".to_owned(),
             settings: facts([("request size", request.as_str())]),
             environment,
             notes,
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported("ioping", words.copied().collect::<Vec<_>>().join(" "))
         }
     }
 }

@@ -166,10 +166,7 @@ impl<'a> Output<'a> {
         let tasks = self.told("tasks");
         let (size, block) = (self.told("xfersize"), self.told("blocksize"));
         Ok(Imported {
-            tool: "ior",
             version: Some(format!("IOR-{}", self.version)),
-            label: None,
-            workload: format!("IOR {} {size} of {block}, {tasks} task(s)", row[0]),
             kind: "IOR".to_owned(),
             settings: self.settings(),
             environment: facts([
@@ -177,8 +174,10 @@ impl<'a> Output<'a> {
                 ("file system", self.told("FS")),
             ]),
             notes: figures.missing("not in the text"),
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported(
+                "ior",
+                format!("IOR {} {size} of {block}, {tasks} task(s)", row[0]),
+            )
         })
     }
 

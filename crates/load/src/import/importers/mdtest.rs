@@ -234,20 +234,15 @@ impl<'a> Output<'a> {
         }
         let separator = if self.tasks.is_empty() { "" } else { " " };
         Imported {
-            tool: "mdtest",
             version: self.version.map(str::to_owned),
-            label: None,
-            workload: format!("mdtest{separator}{}", self.tasks),
-            kind: "mdtest".to_owned(),
             settings: facts([
                 ("command", self.command),
                 ("iterations", self.iterations),
                 ("tasks", self.tasks),
             ]),
             environment: facts([("path", self.place), ("file system", self.file_system)]),
-            metrics: figures.metrics,
-            values: figures.values,
             notes,
+            ..figures.imported("mdtest", format!("mdtest{separator}{}", self.tasks))
         }
     }
 }

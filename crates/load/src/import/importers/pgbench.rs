@@ -175,19 +175,17 @@ impl<'a> Report<'a> {
         };
         let (scale, threads) = (said("scaling factor"), said("number of threads"));
         Ok(Imported {
-            tool: "pgbench",
             version: self.version.map(str::to_owned),
-            label: None,
-            workload: format!(
-                "pgbench {}, scale {scale}, {clients} clients, {threads} threads",
-                self.script.trim_matches(['<', '>'])
-            ),
             kind: "postgresql".to_owned(),
             settings: facts(self.settings.iter().copied()),
-            environment: Vec::new(),
-            metrics: figures.metrics,
-            values: figures.values,
             notes,
+            ..figures.imported(
+                "pgbench",
+                format!(
+                    "pgbench {}, scale {scale}, {clients} clients, {threads} threads",
+                    self.script.trim_matches(['<', '>'])
+                ),
+            )
         })
     }
 }

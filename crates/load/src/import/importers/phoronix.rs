@@ -195,13 +195,11 @@ fn imported(
         description => format!(", {description}"),
     };
     Imported {
-        tool: "phoronix",
         version: suite
             .generated
             .as_ref()
             .and_then(|generated| generated.client.clone()),
         label: Some(entry.identifier.clone()),
-        workload: format!("{}{described}", test.title.trim()),
         kind: test.identifier.clone(),
         settings: facts([
             ("test", test.identifier.as_str()),
@@ -214,9 +212,8 @@ fn imported(
                 ("software", system.software.as_str()),
             ]
         })),
-        metrics: figures.metrics,
-        values: figures.values,
         notes,
+        ..figures.imported("phoronix", format!("{}{described}", test.title.trim()))
     }
 }
 

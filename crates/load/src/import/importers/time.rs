@@ -1,5 +1,6 @@
 //! What a timed command took: `time` of bash, of POSIX (`time -p`), and GNU time with and without
-//! `-v`. Lines of the command itself are passed over.
+//! `-v`. Lines of the command itself are passed over. Where the text shows the command behind a prompt, it says what
+//! was timed: another command is other work.
 
 use stackrace_base::printed::text::{Figures, TextLine, facts, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
@@ -21,6 +22,10 @@ pub(super) const IMPORTER: Importer = Importer {
 const WALL: &str = "Elapsed (wall clock) time (h:mm:ss or m:ss):";
 /// The first line of GNU time -v.
 const COMMAND: &str = "Command being timed:";
+/// Ends of prompts, before what was typed.
+const PROMPTS: [&str; 5] = ["$ ", "# ", "% ", "❯ ", "➜ "];
+/// What the clocks of shells and of GNU time count in, s.
+const TICK: f64 = 0.01;
 
 /// Resources that one timed command took; times in s.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +34,8 @@ struct Took {
     elapsed: Option<PrintedFigure>,
     user: Option<PrintedFigure>,
     system: Option<PrintedFigure>,
+    /// Processor time as a share of the elapsed time, %; `None` if it is not said.
+    share: Option<PrintedFigure>,
     /// Bytes.
     resident: Option<PrintedFigure>,
     exit: Option<String>,
@@ -38,8 +45,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut results = Vec::new();
     let lines = lines(text);
     let mut at = 0;
+    // What was typed last, until the times of it are read.
+    let mut typed = None;
     while let Some(line) = lines.get(at).copied() {
         at += 1;
+        typed = timed(line.text).or(typed);
         if let Some(word) = shell(line, "real") {
             // The three lines belong together and stand in this order in every shell.
             let part = |offset: usize, name: &str| {
@@ -50,6 +60,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             };
             results.push(
                 Took {
+                    command: typed.take(),
                     elapsed: Some(seconds(line, word)?),
                     user: Some(part(0, "user")?),
                     system: Some(part(1, "sys")?),
@@ -65,7 +76,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             if !next.trim_end().ends_with("swaps") || !next.contains("inputs+") {
                 return Err(line.refuse("the line \"…inputs+…outputs … swaps\" after it"));
             }
-            results.push(short(line)?.imported());
+            let took = Took {
+                command: typed.take(),
+                ..short(line)?
+            };
+            results.push(took.imported());
             at += 1;
         } else if let Some(command) = line.after(COMMAND) {
             results.push(verbose(&lines, &mut at, line, command)?.imported());
@@ -77,36 +92,62 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
 }
 
 impl Took {
+    /// Refuses a share of the processor that the times do not give.
+    fn check(&self, line: TextLine<'_>) -> Result<(), ImportError> {
+        let (Some(share), Some(elapsed)) = (self.share, self.elapsed) else {
+            return Ok(());
+        };
+        let (Some(user), Some(system)) = (self.user, self.system) else {
+            return Ok(());
+        };
+        let took = user.value + system.value;
+        let said = share.value / 100.0 * elapsed.value;
+        // Each of them was cut off: the times to a tick, the share to a percent.
+        let slack = 2.0 * TICK + TICK * share.value / 100.0 + 0.01 * (elapsed.value + TICK);
+        match (took - said).abs() <= slack {
+            true => Ok(()),
+            false => {
+                Err(line.contradicts("itself: the share of the processor is not that of its times"))
+            }
+        }
+    }
+
     fn imported(self) -> Imported {
         let mut figures = Figures::default();
-        figures.time("elapsed", "s", self.elapsed);
-        figures.time("user time", "s", self.user);
-        figures.time("system time", "s", self.system);
+        let some = |time: Option<PrintedFigure>| time.and_then(PrintedFigure::above_zero);
+        figures.time("elapsed", "s", some(self.elapsed));
+        figures.time("user time", "s", some(self.user));
+        figures.time("system time", "s", some(self.system));
         if self.resident.is_some() {
             figures.time("largest resident set", "B", self.resident);
         }
-        let mut notes = Vec::new();
+        let mut notes = figures.missing("0: shorter than the clock can tell");
         if let Some(exit) = self.exit.filter(|exit| exit != "0") {
             // A command that failed may have done less work than one that did not.
             notes.push(format!("the command ended with exit status {exit}"));
         }
         let command = self.command.unwrap_or_default();
         Imported {
-            tool: "time",
-            version: None,
-            label: None,
-            workload: match command.as_str() {
-                "" => "timed command".to_owned(),
-                command => format!("timed: {command}"),
-            },
-            kind: "time".to_owned(),
             settings: facts([("command", command.as_str())]),
-            environment: Vec::new(),
-            metrics: figures.metrics,
-            values: figures.values,
             notes,
+            ..figures.imported(
+                "time",
+                match command.as_str() {
+                    "" => "timed command".to_owned(),
+                    command => format!("timed: {command}"),
+                },
+            )
         }
     }
+}
+
+/// The command behind `$ time `, as a shell shows it.
+fn timed(line: &str) -> Option<String> {
+    // A prompt may have the end of another one in it.
+    let typed = |end: &&str| line.split_once(*end)?.1.trim().strip_prefix("time ");
+    let command = PROMPTS.iter().find_map(typed)?.trim();
+    let command = command.strip_prefix("-p ").unwrap_or(command);
+    (!command.is_empty()).then(|| command.to_owned())
 }
 
 /// The time of a line that begins with `real` (or another name) and a tab or blank.
@@ -174,10 +215,13 @@ fn short(line: TextLine<'_>) -> Result<Took, ImportError> {
             took.system = Some(seconds(line, time)?);
         } else if let Some(time) = word.strip_suffix("elapsed") {
             took.elapsed = Some(wall(line, time)?);
+        } else if let Some(share) = word.strip_suffix("%CPU") {
+            took.share = PrintedFigure::read(share);
         } else if let Some(size) = word.strip_suffix("maxresident)k") {
             took.resident = Some(line.number(size)? * 1024.0);
         }
     }
+    took.check(line)?;
     let whole = took.user.is_some() && took.system.is_some() && took.resident.is_some();
     if !whole || took.elapsed.is_none() {
         return Err(line.refuse("a line of GNU time: …user …system …elapsed … (… …maxresident)k"));
@@ -204,11 +248,14 @@ fn verbose(
             took.system = Some(seconds(line, time)?);
         } else if let Some(time) = line.after(WALL) {
             took.elapsed = Some(wall(line, time)?);
+        } else if let Some(share) = line.after("Percent of CPU this job got:") {
+            took.share = PrintedFigure::read(share.trim_end_matches('%'));
         } else if let Some(size) = line.after("Maximum resident set size (kbytes):") {
             took.resident = Some(line.number(size)? * 1024.0);
         } else if let Some(status) = line.after("Exit status:") {
             line.whole(status)?;
             took.exit = Some(status.to_owned());
+            took.check(first)?;
             break;
         } else if line.after(COMMAND).is_some() {
             return Err(line.refuse("the rest of the command before it, up to its exit status"));
@@ -219,4 +266,55 @@ fn verbose(
         return Err(first.refuse("user, system and elapsed time and the exit status after it"));
     }
     Ok(took)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::tests::{has, refused};
+
+    fn read(text: &str) -> Vec<stackrace_base::printed::Imported> {
+        crate::import::read(text, Some("time")).unwrap_or_else(|why| panic!("{why}: {text}"))
+    }
+
+    #[test]
+    fn another_command_behind_a_prompt_is_other_work() {
+        let times = "\nreal\t0m1.234s\nuser\t0m0.100s\nsys\t0m0.010s\n";
+        let text = format!(
+            "me@nas:~$ time cp a b{times}me@nas:~$ time -p sync{times}me@nas:~$ ls\n{times}"
+        );
+        let done: Vec<String> = read(&text).into_iter().map(|it| it.workload).collect();
+        assert_eq!(done, ["timed: cp a b", "timed: sync", "timed command"]);
+    }
+
+    #[test]
+    fn a_time_of_0_is_no_figure_and_says_so() {
+        let [took] = read("real\t0m0.000s\nuser\t0m0.000s\nsys\t0m0.010s\n")
+            .try_into()
+            .unwrap();
+        assert_eq!(took.values[0], None);
+        has(&took, "system time", "s", 0.01);
+        assert!(
+            took.notes[0].starts_with("elapsed, user time: 0"),
+            "{took:?}"
+        );
+    }
+
+    #[test]
+    fn a_share_of_the_processor_follows_from_the_times() {
+        let pages = "0inputs+0outputs (0major+120minor)pagefaults 0swaps\n";
+        let line = |user: &str| {
+            format!(
+                "{user}user 0.01system 0:00.09elapsed 18%CPU (0avgtext+0avgdata 2820maxresident)k\n{pages}"
+            )
+        };
+        assert_eq!(read(&line("0.00")).len(), 1);
+        assert!(refused(&line("9.00")).what.contains("contradicts"));
+        let failed = format!("Command exited with non-zero status 2\n{}", line("0.00"));
+        assert!(
+            read(&failed)[0]
+                .notes
+                .iter()
+                .any(|note| note.contains("status 2"))
+        );
+    }
 }

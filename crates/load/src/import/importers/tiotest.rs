@@ -363,16 +363,12 @@ impl<'a> Output<'a> {
         let (name, threads) = (test.name.to_lowercase(), self.threads);
         let amount = format!("{} MiB", test.amount);
         Imported {
-            tool: "tiotest",
-            version: None,
-            label: None,
-            workload: format!("tiotest {name} {amount}, {threads} threads"),
-            kind: "tiotest".to_owned(),
             settings: facts([("threads", threads), ("amount", amount.as_str())]),
-            environment: Vec::new(),
             notes,
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported(
+                "tiotest",
+                format!("tiotest {name} {amount}, {threads} threads"),
+            )
         }
     }
 }

@@ -168,21 +168,18 @@ impl<'a> Row<'a> {
             loops => format!(", {loops}"),
         };
         Ok(Imported {
-            tool: "vdbench",
             version: version.map(str::to_owned),
-            label: None,
-            workload: format!("vdbench {name}, I/O rate {rate}{varied}"),
-            kind: "vdbench".to_owned(),
             settings: facts([
                 ("I/O rate", rate),
                 ("elapsed", elapsed),
                 ("for loops", loops),
                 ("intervals", self.label.trim_start_matches("avg_")),
             ]),
-            environment: Vec::new(),
             notes: figures.missing("there was no such I/O in the intervals that count"),
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported(
+                "vdbench",
+                format!("vdbench {name}, I/O rate {rate}{varied}"),
+            )
         })
     }
 

@@ -327,7 +327,7 @@ impl BonnieOptions {
         if matches!(self.made, FileKind::Files { min, max } if min > max) {
             return wrong("-n: the smallest size is above the largest");
         }
-        if !(1..=DIRECTORIES_MAX).contains(&u64::from(self.directories)) {
+        if !(1..=DIRECTORIES_MAX).contains(&self.directories) {
             return wrong("-n: there are 1 to 99999 directories");
         }
         if self.made == FileKind::SymbolicLinks && self.directories > 1 {

@@ -26,7 +26,7 @@ pub(super) const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// Most files of [`FILE_BYTES`] that 1.03 splits its data into.
 pub(super) const FILES_MAX: u64 = 1000;
 /// Most directories: their names have five digits.
-pub(super) const DIRECTORIES_MAX: u64 = 99_999;
+pub(super) const DIRECTORIES_MAX: u32 = 99_999;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "bonnie++",
@@ -90,10 +90,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "\"bonnie++\" = { version = \"2.00\", size = \"1 GiB\", files = 4096 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }"),
     parse: |settings| Ok(Box::new(Classic::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// The columns of the report and the phases that fill them.
@@ -178,14 +177,14 @@ impl Classic {
             },
             chunk: chunk(settings)?,
             characters: CHARACTERS,
-            seeks: at_least(settings, "seeks", 1_000_000_000)?,
+            seeks: settings.count_within("seeks", 1..=1_000_000_000)?,
             seekers: match settings.given("seekers") {
                 true => at_least_one(settings, "seekers")?,
                 false => version.seekers(),
             },
             files: settings.count("files")?,
             made: made(settings)?,
-            directories: at_least(settings, "directories", DIRECTORIES_MAX)?,
+            directories: settings.count_within("directories", 1..=DIRECTORIES_MAX)?,
             file_chunk: CHUNK,
             fsync: settings.flag("fsync")?,
             direct: settings.flag("direct")?,
@@ -207,9 +206,8 @@ impl Classic {
     /// Refuses what contradicts itself.
     fn check(&self, settings: &Settings) -> Result<(), Refusal> {
         let plan = &self.plan;
-        let refuse = |name: &str, message: String, help: &str| {
-            Err(Refusal::at(settings.span_of(name), message, help))
-        };
+        let refuse =
+            |name: &str, message: String, help: &str| Err(settings.refuse(name, message, help));
         if plan.bytes == 0 && plan.files == 0 {
             return refuse(
                 "size",
@@ -265,24 +263,11 @@ impl Classic {
     }
 }
 
-/// A count from 1 to a limit that fits.
-fn at_least(settings: &Settings, name: &str, most: u64) -> Result<u32, Refusal> {
-    let count = settings.count(name)?;
-    match u32::try_from(count) {
-        Ok(count) if (1..=most).contains(&u64::from(count)) => Ok(count),
-        _ => Err(Refusal::at(
-            settings.span_of(name),
-            format!("{name} must be between 1 and {most}"),
-            "",
-        )),
-    }
-}
-
 fn chunk(settings: &Settings) -> Result<usize, Refusal> {
     let chunk = settings.bytes("chunk")?;
     if !CHUNKS.contains(&chunk) || !chunk.is_power_of_two() {
-        return Err(Refusal::at(
-            settings.span_of("chunk"),
+        return Err(settings.refuse(
+            "chunk",
             "chunk must be a power of two from 256 B to 1 MiB",
             "write \"8 KiB\"",
         ));
@@ -294,8 +279,8 @@ fn made(settings: &Settings) -> Result<FileKind, Refusal> {
     let min = settings.bytes("file-size-min")?;
     let max = settings.bytes("file-size-max")?;
     if min > max {
-        return Err(Refusal::at(
-            settings.span_of("file-size-min"),
+        return Err(settings.refuse(
+            "file-size-min",
             "file-size-min is above file-size-max",
             "swap them",
         ));
@@ -306,8 +291,8 @@ fn made(settings: &Settings) -> Result<FileKind, Refusal> {
         _ => return Ok(FileKind::Files { min, max }),
     };
     if max > 0 {
-        return Err(Refusal::at(
-            settings.span_of("links"),
+        return Err(settings.refuse(
+            "links",
             "links have no size",
             "leave out links or file-size-max",
         ));

@@ -140,14 +140,7 @@ pub(super) fn imported(
         ));
     }
     Imported {
-        tool: "fio",
         version: Some(version.to_owned()),
-        label: None,
-        workload: if alone {
-            name.to_owned()
-        } else {
-            format!("{name}: {}", direction.name)
-        },
         // The native workloads of these names are the same operation.
         kind: match (alone && others == 0, job.mode.as_str()) {
             (true, "read" | "write") => "sequential",
@@ -156,9 +149,14 @@ pub(super) fn imported(
         }
         .to_owned(),
         settings: job.settings.clone(),
-        environment: Vec::new(),
-        metrics: figures.metrics,
-        values: figures.values,
         notes,
+        ..figures.imported(
+            "fio",
+            if alone {
+                name.to_owned()
+            } else {
+                format!("{name}: {}", direction.name)
+            },
+        )
     }
 }

@@ -27,19 +27,15 @@ fn imported(report: &PostmarkReport) -> Imported {
     }
     notes.extend(figures.missing("0 or not in the text"));
     Imported {
-        tool: "postmark",
         // Not known: the banner of 1.53 says 1.51, too.
-        version: None,
-        label: None,
-        workload: format!(
-            "PostMark{}",
-            shown.into_iter().flatten().collect::<String>()
-        ),
-        kind: "postmark".to_owned(),
         settings: report.settings.clone(),
-        environment: Vec::new(),
-        metrics: figures.metrics,
-        values: figures.values,
         notes,
+        ..figures.imported(
+            "postmark",
+            format!(
+                "PostMark{}",
+                shown.into_iter().flatten().collect::<String>()
+            ),
+        )
     }
 }

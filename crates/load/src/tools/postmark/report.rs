@@ -79,15 +79,10 @@ pub(super) const RATES: [(&str, &str); 11] = [
 
 /// Metrics of a report, the primary one first.
 pub fn metrics() -> Vec<MetricHead> {
-    let head = |(name, unit): (&str, &str), better| MetricHead {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        better,
-    };
-    let mut heads: Vec<MetricHead> = RATES.map(|rate| head(rate, Better::Higher)).into();
-    heads.push(head(("elapsed", "s"), Better::Lower));
-    heads.push(head(("transaction time", "s"), Better::Lower));
-    heads
+    let rate = |(name, unit)| MetricHead::new(name, unit, Better::Higher);
+    let times = ["elapsed", "transaction time"];
+    let times = times.map(|name| MetricHead::new(name, "s", Better::Lower));
+    RATES.map(rate).into_iter().chain(times).collect()
 }
 
 /// The value of each metric. Nothing done is no rate; neither is a rate that PostMark's whole

@@ -82,10 +82,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "postmark = { number = 1000, transactions = 5000 }",
-    mergeable: false,
-    level: false,
     over_shell: OverShell::Nearest("command = { run = \"postmark …\", parse = \"postmark\" }"),
     parse: |settings| Ok(Box::new(Mail::parse(settings)?)),
+    ..WorkloadKind::PLAIN
 };
 
 /// The operations of a run.
@@ -98,60 +97,38 @@ struct Mail {
     seed: Option<u32>,
 }
 
-/// A whole number within bounds.
-fn within(
-    settings: &Settings,
-    name: &str,
-    found: u64,
-    (low, high): (u32, u32),
-) -> Result<u32, Refusal> {
-    match u32::try_from(found) {
-        Ok(value) if (low..=high).contains(&value) => Ok(value),
-        _ => Err(Refusal::at(
-            settings.span_of(name),
-            format!("{name} must be between {low} and {high}"),
-            "",
-        )),
-    }
-}
-
 impl Mail {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let count = |name: &str, bounds| within(settings, name, settings.count(name)?, bounds);
-        let bytes = |name: &str, bounds| within(settings, name, settings.bytes(name)?, bounds);
-        let any = (1, SIZE_MAX);
-        let size_low = bytes("size-low", any)?;
-        let mut size_high = bytes("size-high", any)?;
+        let count = |name: &str, limits| settings.count_within(name, limits);
+        let bytes = |name: &str| settings.within(name, settings.bytes(name)?, 1..=SIZE_MAX);
+        let size_low = bytes("size-low")?;
+        let mut size_high = bytes("size-high")?;
         if !settings.given("size-high") {
             // As in PostMark, a smallest file above the usual largest one makes all files equal.
             size_high = size_high.max(size_low);
         }
         if size_high < size_low {
-            return Err(Refusal::at(
-                settings.span_of("size-high"),
-                "size-high is below size-low",
-                "swap them",
-            ));
+            return Err(settings.refuse("size-high", "size-high is below size-low", "swap them"));
         }
         let bias = |name: &str, whether: &str| {
-            let bias = count(name, (0, 10))?;
+            let bias = count(name, 0..=10)?;
             let done = settings.flag(whether)?;
             if !done && settings.given(name) {
                 let message = format!("{name} says nothing where {whether} is false");
-                return Err(Refusal::at(settings.span_of(name), message, "leave it out"));
+                return Err(settings.refuse(name, message, "leave it out"));
             }
             Ok(done.then_some(bias))
         };
         Ok(Self {
             plan: PostMarkPlan {
                 locations: Vec::new(),
-                subdirectories: count("subdirectories", (0, 1_000_000))?,
-                files: count("number", (1, FILES_MAX))?,
-                transactions: count("transactions", (1, i32::MAX as u32))?,
+                subdirectories: count("subdirectories", 0..=1_000_000)?,
+                files: count("number", 1..=FILES_MAX)?,
+                transactions: count("transactions", 1..=i32::MAX as u32)?,
                 size_low,
                 size_high,
-                read_block: bytes("read-block", any)?,
-                write_block: bytes("write-block", any)?,
+                read_block: bytes("read-block")?,
+                write_block: bytes("write-block")?,
                 buffered: settings.flag("buffering")?,
                 bias_read: bias("bias-read", "read-append")?,
                 bias_create: bias("bias-create", "create-delete")?,
@@ -162,7 +139,7 @@ impl Mail {
                 },
             },
             seed: match settings.given("seed") {
-                true => Some(count("seed", (1, i32::MAX as u32))?),
+                true => Some(count("seed", 1..=i32::MAX as u32)?),
                 false => None,
             },
         })

@@ -3,7 +3,7 @@
 use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::report as classic;
+use super::report::{self as classic, ModeNames};
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, trouble};
@@ -55,11 +55,11 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    pub(super) fn parse(settings: &Settings, word: &'static str) -> Result<Self, Refusal> {
+    pub(super) fn parse(settings: &Settings, (word, _, mode): ModeNames) -> Result<Self, Refusal> {
         for name in WITHOUT {
             if settings.given(name) {
-                return Err(Refusal::at(
-                    settings.span_of(name),
+                return Err(settings.refuse(
+                    name,
                     format!("sysbench has no {name}"),
                     format!("leave out {name}, or version"),
                 ));
@@ -67,7 +67,7 @@ impl Exact {
         }
         let exact = Self {
             word,
-            plan: Self::plan(settings, word)?,
+            plan: Self::plan(settings, mode)?,
         };
         exact
             .plan
@@ -77,7 +77,7 @@ impl Exact {
         Ok(exact)
     }
 
-    fn plan(settings: &Settings, word: &str) -> Result<SysbenchPlan, Refusal> {
+    fn plan(settings: &Settings, mode: SysbenchMode) -> Result<SysbenchPlan, Refusal> {
         let version = match settings.text("version")?.as_str() {
             "0.4" => SysbenchVersion::V0_4,
             _ => SysbenchVersion::V1_0,
@@ -85,19 +85,14 @@ impl Exact {
         let sync = settings.text("sync")?;
         let number = |name: &str| {
             let count = settings.count(name)?;
-            u32::try_from(count).map_err(|_| {
-                Refusal::at(
-                    settings.span_of(name),
-                    format!("{count} is too many"),
-                    "write less",
-                )
-            })
+            u32::try_from(count)
+                .map_err(|_| settings.refuse(name, format!("{count} is too many"), "write less"))
         };
         let block = settings.bytes("block-size")?;
         Ok(SysbenchPlan {
             directory: std::path::PathBuf::new(),
             version,
-            mode: mode(word),
+            mode,
             transfer: match settings.text("io")?.as_str() {
                 "async" => Transfer::Async {
                     backlog: number("backlog")?,
@@ -137,12 +132,12 @@ impl Exact {
     fn check(&self, settings: &Settings) -> Result<(), Refusal> {
         let ignored = |name: &str, why: &str| {
             let help = format!("leave out {name}");
-            Err(Refusal::at(settings.span_of(name), why, help))
+            Err(settings.refuse(name, why, help))
         };
         let plan = &self.plan;
         if plan.direct && !plan.block_size.is_multiple_of(512) {
-            return Err(Refusal::at(
-                settings.span_of("block-size"),
+            return Err(settings.refuse(
+                "block-size",
                 format!("direct I/O takes no blocks of {} B", plan.block_size),
                 "write a multiple of 512 B, or direct = false",
             ));
@@ -228,17 +223,6 @@ impl Exact {
                 metric::latency_of_all(outcome, &[Op::Read, Op::Write], which)
             }
         }
-    }
-}
-
-fn mode(word: &str) -> SysbenchMode {
-    match word {
-        "seqrewr" => SysbenchMode::SeqRewrite,
-        "seqrd" => SysbenchMode::SeqRead,
-        "rndrd" => SysbenchMode::RandomRead,
-        "rndwr" => SysbenchMode::RandomWrite,
-        "rndrw" => SysbenchMode::RandomBoth,
-        _ => SysbenchMode::SeqWrite,
     }
 }
 

@@ -52,10 +52,7 @@ fn imported(report: &SysbenchReport) -> Imported {
     notes.extend(figures.missing("not done, not in the text, or too small for its digits"));
     let every = head.fsync_every.map(|every| every.to_string());
     Imported {
-        tool: "sysbench",
         version: Some(version.trim().to_owned()).filter(|version| !version.is_empty()),
-        label: None,
-        workload,
         kind: "fileio".to_owned(),
         settings: facts([
             ("mode", head.mode.as_str()),
@@ -70,9 +67,7 @@ fn imported(report: &SysbenchReport) -> Imported {
             ("transfer", head.transfer.as_str()),
             ("flags", head.flags.as_str()),
         ]),
-        environment: Vec::new(),
         notes,
-        metrics: figures.metrics,
-        values: figures.values,
+        ..figures.imported("sysbench", workload)
     }
 }

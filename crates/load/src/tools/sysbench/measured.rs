@@ -10,7 +10,7 @@ use stackrace_stats::elementary::{exp, ln};
 use super::options::SysbenchOptions;
 use super::print::banner;
 use super::report::{
-    Done, Head, Intermediate, MODES, Results, SysbenchLatency, SysbenchLayout, SysbenchReport,
+    Done, Head, Intermediate, Results, SysbenchLatency, SysbenchLayout, SysbenchReport,
 };
 
 /// Latency histogram of version 0.4: so many logarithmic buckets up to 10^13 ns.
@@ -45,8 +45,7 @@ pub(super) fn flags(options: &SysbenchOptions) -> String {
 /// Makes the head that is printed before the run.
 pub(super) fn head(options: &SysbenchOptions) -> Head {
     let plan = &options.plan;
-    let word = options.mode.unwrap_or_default();
-    let mode = MODES.iter().find(|(known, _)| *known == word);
+    let mode = options.mode.and_then(super::report::mode);
     let bytes = |bytes: u64| bytes as f64;
     let block = u64::from(plan.block_size);
     let merged = plan.mode.sequential() && plan.merged > 0;
@@ -88,7 +87,7 @@ pub(super) fn head(options: &SysbenchOptions) -> Head {
             Transfer::Mmap => "fast mmaped",
         }
         .to_owned(),
-        mode: mode.map_or("", |(_, words)| words).to_owned(),
+        mode: mode.map_or("", |(_, words, _)| words).to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! sysbench's options: `--name=value`, a test, a command.
 
-use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
+use stackrace_engine::sysbench::{SysbenchPlan, SysbenchVersion, Transfer};
 
-use super::report::MODES;
+use super::report::{self, MODE_WORDS};
 
 /// Options that make no difference to fileio here, and are let pass.
 const IDLE: [&str; 12] = [
@@ -157,17 +157,8 @@ fn time(seconds: u64) -> Option<u64> {
 }
 
 fn mode(text: &str, plan: &mut SysbenchPlan) -> Result<&'static str, String> {
-    const ALL: [SysbenchMode; 6] = [
-        SysbenchMode::SeqWrite,
-        SysbenchMode::SeqRewrite,
-        SysbenchMode::SeqRead,
-        SysbenchMode::RandomRead,
-        SysbenchMode::RandomWrite,
-        SysbenchMode::RandomBoth,
-    ];
-    let known = MODES.iter().zip(ALL).find(|((word, _), _)| *word == text);
-    let ((word, _), mode) = known.ok_or_else(|| {
-        let words = MODES.map(|(word, _)| word).join(", ");
+    let (word, _, mode) = report::mode(text).ok_or_else(|| {
+        let words = MODE_WORDS.join(", ");
         format!("--file-test-mode is one of {words}, not \"{text}\"")
     })?;
     plan.mode = mode;

@@ -9,7 +9,7 @@ use super::lines::{FLAGS, LAST, Lines, RESULTS, RUNNING, THREADS, is_banner};
 use super::report::{
     Done, Head, Intermediate, MIB, MODES, Results, SysbenchLayout, SysbenchReport,
 };
-use stackrace_base::printed::{ImportError, text};
+use stackrace_base::printed::{ImportError, PrintedFigure, text};
 
 /// Reads every run in a text; what stands before, between and after them is left out.
 ///
@@ -94,7 +94,7 @@ fn whole_head(lines: &mut Lines<'_>) -> Result<Option<Head>, ImportError> {
 /// Reads the rest of a head whose beginning was cut off: no figure stands in it, so that any part of
 /// it will do.
 fn rest_of_head(lines: &mut Lines<'_>) -> Head {
-    let mut head = Head::unknown();
+    let mut head = Head::default();
     loop {
         let line = lines.peek();
         if line.is_empty() || RESULTS.iter().any(|it| line.starts_with(it)) {
@@ -173,7 +173,7 @@ fn head(
     let transfer = lines.within("Using", "I/O mode")?.to_owned();
     let validate = lines.option("Using checksums validation.").is_some();
     let mode = lines.within("Doing", "test")?.to_owned();
-    if !MODES.iter().any(|(_, words)| *words == mode) {
+    if !MODES.iter().any(|(_, words, _)| *words == mode) {
         return Err(lines.behind(format!("there is no mode \"{mode}\"")));
     }
     lines.option("Initializing worker threads...");
@@ -444,6 +444,50 @@ fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], ImportError> {
     Ok(all)
 }
 
+/// Returns true if the bytes per second can be those of the requests.
+fn is_of_blocks(report: &SysbenchReport) -> bool {
+    let Done::Rated {
+        reads,
+        writes,
+        read,
+        written,
+        ..
+    } = report.results.done
+    else {
+        return true;
+    };
+    let block = report.head.block_bytes;
+    // Merged requests are larger, and what was cut off is not known.
+    if block <= 0.0 || report.head.merged_bytes.is_some() {
+        return true;
+    }
+    let fits = |(rate, moved): (PrintedFigure, PrintedFigure)| {
+        let (most, slack) = (rate.value * block, moved.step + rate.step * block);
+        // The last request of a file may be shorter.
+        (0.5 * most - slack..=1.01 * most + slack).contains(&moved.value)
+    };
+    [(reads, read), (writes, written)].into_iter().all(fits)
+}
+
+/// Returns true if the rates can be those of the events: each read and write is one, and an fsync may be.
+fn is_of_events(results: &Results) -> bool {
+    let Done::Rated {
+        reads,
+        writes,
+        fsyncs,
+        ..
+    } = results.done
+    else {
+        return true;
+    };
+    let (seconds, events) = (results.total_s.value, results.events as f64);
+    let requests = (reads.value + writes.value) * seconds;
+    let all = requests + fsyncs.value * seconds;
+    // Threads start and end at different moments; the first of them begins the clock.
+    let slack = 2.0 + 0.02 * seconds;
+    requests <= 1.1 * events + slack && events <= 1.1 * all + slack
+}
+
 /// Returns what cannot be true together.
 fn contradiction(report: &SysbenchReport) -> Option<String> {
     let results = &report.results;
@@ -465,10 +509,17 @@ fn contradiction(report: &SysbenchReport) -> Option<String> {
             let what = "what was read and written is not what was transferred";
             return Some(what.to_owned());
         }
+        Done::Rated { .. } if !is_of_blocks(report) => {
+            let what = "the MiB/s are not the requests of this block size";
+            return Some(what.to_owned());
+        }
         _ => {}
     }
     if report.cut_off {
         return None;
+    }
+    if !is_of_events(results) {
+        return Some("the rates are not the events over the time".to_owned());
     }
     let [events, _, seconds, _] = results.fairness;
     let (threads, count) = (report.head.threads as f64, results.events as f64);

@@ -6,16 +6,18 @@
 
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::PrintedFigure;
+use stackrace_engine::sysbench::SysbenchMode;
 
 /// Bytes of what sysbench calls MiB, or Mb.
 pub(super) const MIB: f64 = 1_048_576.0;
 
 /// The version whose layout a report has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SysbenchLayout {
     /// 0.4.12, and 0.5 when read.
     V0_4,
     /// 1.0.
+    #[default]
     V1_0,
 }
 
@@ -34,8 +36,9 @@ pub struct SysbenchReport {
     pub cut_off: bool,
 }
 
-/// Options as they are printed before the run.
-#[derive(Debug, Clone, PartialEq)]
+/// Options as they are printed before the run. By default that of a text whose beginning was cut off: empty, 0, and
+/// the layout of today.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Head {
     pub layout: SysbenchLayout,
     /// The first line, whole.
@@ -67,33 +70,6 @@ pub struct Head {
     pub transfer: String,
     /// Mode: `random r/w` and so on.
     pub mode: String,
-}
-
-impl Head {
-    /// Head of a text whose beginning was cut off: empty, 0, and the layout of today.
-    pub(super) fn unknown() -> Self {
-        Self {
-            layout: SysbenchLayout::V1_0,
-            banner: String::new(),
-            threads: 0,
-            rate: None,
-            interval_s: None,
-            validate: false,
-            seed: String::new(),
-            flags: String::new(),
-            files: 0,
-            file_bytes: 0.0,
-            total_bytes: 0.0,
-            block_bytes: 0.0,
-            merged_bytes: None,
-            random: None,
-            fsync_every: None,
-            fsync_each: false,
-            fsync_at_end: false,
-            transfer: String::new(),
-            mode: String::new(),
-        }
-    }
 }
 
 /// A line of an intermediate report.
@@ -171,15 +147,38 @@ pub struct SysbenchLatency {
     pub sum: f64,
 }
 
-/// The modes: option, and what is printed.
-pub(super) const MODES: [(&str, &str); 6] = [
-    ("seqwr", "sequential write (creation)"),
-    ("seqrewr", "sequential rewrite"),
-    ("seqrd", "sequential read"),
-    ("rndrd", "random read"),
-    ("rndwr", "random write"),
-    ("rndrw", "random r/w"),
+/// A mode: the word of its option, what is printed of it, and what the engine does.
+pub(super) type ModeNames = (&'static str, &'static str, SysbenchMode);
+
+/// Every mode.
+pub(super) const MODES: [ModeNames; 6] = [
+    (
+        "seqwr",
+        "sequential write (creation)",
+        SysbenchMode::SeqWrite,
+    ),
+    ("seqrewr", "sequential rewrite", SysbenchMode::SeqRewrite),
+    ("seqrd", "sequential read", SysbenchMode::SeqRead),
+    ("rndrd", "random read", SysbenchMode::RandomRead),
+    ("rndwr", "random write", SysbenchMode::RandomWrite),
+    ("rndrw", "random r/w", SysbenchMode::RandomBoth),
 ];
+
+/// Words that a study or a command line may give, in the order of [`MODES`].
+pub(super) const MODE_WORDS: [&str; MODES.len()] = {
+    let mut words = [""; MODES.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = MODES[at].0;
+        at += 1;
+    }
+    words
+};
+
+/// The mode of a word; `None` if there is none.
+pub(super) fn mode(word: &str) -> Option<ModeNames> {
+    MODES.into_iter().find(|(known, ..)| *known == word)
+}
 
 /// Metrics of a run: shared by the workload and by imports of what sysbench printed.
 pub fn metrics() -> Vec<MetricHead> {
@@ -196,12 +195,8 @@ pub fn metrics() -> Vec<MetricHead> {
         ("request latency mean", "ns", Better::Lower),
         ("request latency p95", "ns", Better::Lower),
     ];
-    let head = |(name, unit, better): (&str, &str, Better)| MetricHead {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        better,
-    };
-    all.map(head).into()
+    all.map(|(name, unit, better)| MetricHead::new(name, unit, better))
+        .into()
 }
 
 /// The values of [`metrics`]; `None` if not done, or smaller than the report can say.

@@ -115,6 +115,24 @@ fn version_0_5_is_read_too() {
     assert_eq!(new[0].results, old[0].results);
 }
 
+/// Rates, bytes, block size, events and time of 1.0 say the same thing in several ways.
+#[test]
+fn figures_that_contradict_each_other_are_refused() {
+    let text = &golden()["sysbench-1.0.20_rndrw.txt"];
+    for (right, wrong, why) in [
+        ("2263.82", "22638.20", "block size"),
+        ("35.37", "353.70", "block size"),
+        ("Block size 16KiB", "Block size 4KiB", "block size"),
+        ("4.0282s", "40.282s", "over the time"),
+        ("4.0282s", "0.4028s", "over the time"),
+    ] {
+        let changed = text.replacen(right, wrong, 1);
+        assert_ne!(changed, *text, "{right}");
+        let refused = parse(&changed).unwrap_err();
+        assert!(refused.what.contains(why), "{wrong}: {refused}");
+    }
+}
+
 #[test]
 fn sizes_have_five_digits() {
     for (bytes, text) in [

@@ -7,18 +7,17 @@
 //! the write before it, as `--file-fsync-all` does.
 
 use stackrace_engine::spec::{AccessPattern, IoEngine};
+use stackrace_engine::sysbench::SysbenchMode;
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::exact::{self, Exact};
+use super::report::{self, MODE_WORDS, MODES, ModeNames};
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{Figure, Latency};
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-
-/// The modes as sysbench names them.
-const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"];
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "fileio",
@@ -27,7 +26,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &[
         SettingDoc::choice(
             "mode",
-            &MODES,
+            &MODE_WORDS,
             "",
             "Sequential write of new files, rewrite, read; random read, write, both.",
         )
@@ -66,18 +65,18 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         "command = { run = \"sysbench fileio …\", parse = \"sysbench\" }",
     ),
     parse,
+    ..WorkloadKind::PLAIN
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
-    let asked = settings.text("mode")?;
-    let mode = MODES.into_iter().find(|mode| *mode == asked);
-    let mode = mode.unwrap_or(MODES[0]);
+    // The settings were checked against their choices before.
+    let mode = report::mode(&settings.text("mode")?).unwrap_or(MODES[0]);
     if settings.given("version") {
         return Ok(Box::new(Exact::parse(settings, mode)?));
     }
     if let Some(name) = exact::WITH.into_iter().find(|name| settings.given(name)) {
-        return Err(Refusal::at(
-            settings.span_of(name),
+        return Err(settings.refuse(
+            name,
             format!("{name} belongs to the requests of sysbench itself"),
             "write version = \"1.0\" as well",
         ));
@@ -90,27 +89,28 @@ const PRIMARY_OPEN: usize = 4;
 
 #[derive(Debug)]
 struct FileIo {
-    mode: &'static str,
+    word: &'static str,
+    mode: SysbenchMode,
     io: BlockIo,
 }
 
 impl FileIo {
-    fn parse(settings: &Settings, mode: &'static str) -> Result<Self, Refusal> {
+    fn parse(settings: &Settings, (word, _, mode): ModeNames) -> Result<Self, Refusal> {
         let ratio = settings.number("ratio")?;
         let read_share = match mode {
-            "seqrd" | "rndrd" => 1.0,
+            SysbenchMode::SeqRead | SysbenchMode::RandomRead => 1.0,
             // Reads for each write, as a share: 1.5 are 60 %.
-            "rndrw" => ratio / (ratio + 1.0),
+            SysbenchMode::RandomBoth => ratio / (ratio + 1.0),
             _ => 0.0,
         };
         let frame = Frame {
-            access: if mode.starts_with("seq") {
+            access: if mode.sequential() {
                 AccessPattern::Sequential
             } else {
                 AccessPattern::OncePerPass
             },
             read_share,
-            new_files: mode == "seqwr",
+            new_files: mode == SysbenchMode::SeqWrite,
         };
         let mut io = BlockIo::parse(settings, &frame)?;
         // fsync-every = 1 is sysbench's --file-fsync-all, whose fsync counts into the write's
@@ -121,21 +121,13 @@ impl FileIo {
             .is_some_and(|every| every.get() == 1);
         io.durability.fsync_in_write = each;
         if io.engine == IoEngine::Uring && each && io.read_share < 1.0 {
-            return Err(Refusal::at(
-                settings.span_of("engine"),
+            return Err(settings.refuse(
+                "engine",
                 "a ring cannot count an fsync into the write before it",
                 "write engine = \"sync\" or \"auto\", or another fsync-every",
             ));
         }
-        Ok(Self { mode, io })
-    }
-
-    fn ops(&self) -> &'static [Op] {
-        match self.mode {
-            "seqrd" | "rndrd" => &[Op::Read],
-            "rndrw" => &[Op::Read, Op::Write],
-            _ => &[Op::Write],
-        }
+        Ok(Self { word, mode, io })
     }
 }
 
@@ -143,7 +135,7 @@ impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
             "sysbench-style {} over {} files of together {}, blocks of {}, {}{}{}",
-            self.mode,
+            self.word,
             self.io.files,
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
@@ -155,7 +147,7 @@ impl Workload for FileIo {
 
     fn figures(&self) -> Vec<Figure<'_>> {
         let mut figures = vec![Figure::operations(), Figure::throughput()];
-        for op in self.ops() {
+        for op in self.mode.ops() {
             figures.extend(
                 [Latency::Min, Latency::Mean, Latency::P95]
                     .map(|which| Figure::latency(*op, which)),
@@ -164,15 +156,15 @@ impl Workload for FileIo {
         if self.io.read_share < 1.0 {
             figures.push(Figure::rate("fsyncs", &[Op::Fsync]));
         }
-        self.io.figures(figures, PRIMARY_OPEN, self.ops())
+        self.io.figures(figures, PRIMARY_OPEN, self.mode.ops())
     }
 
     fn cost(&self) -> Cost {
-        self.io.cost(self.mode != "seqwr")
+        self.io.cost(self.mode != SysbenchMode::SeqWrite)
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        self.io.phases(self.mode)
+        self.io.phases(self.word)
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
@@ -183,7 +175,7 @@ impl Workload for FileIo {
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.mode {
             // Making its files is what it measures.
-            "seqwr" => Ok(()),
+            SysbenchMode::SeqWrite => Ok(()),
             _ => self.io.lay_out(place),
         }
     }

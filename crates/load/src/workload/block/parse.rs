@@ -73,16 +73,16 @@ impl BlockIo {
             check_verify(settings, &io)?;
         }
         if io.operations == Some(0) {
-            return Err(Refusal::at(
-                settings.span_of("operations"),
+            return Err(settings.refuse(
+                "operations",
                 "0 operations measure nothing",
                 "leave operations out, or write how many",
             ));
         }
         // Otherwise the setting would be read, and nothing would come of it.
         if io.preallocate && !frame.new_files {
-            return Err(Refusal::at(
-                settings.span_of("preallocate"),
+            return Err(settings.refuse(
+                "preallocate",
                 "there is nothing to reserve: the data are laid out before the clock starts",
                 "leave preallocate out, or write a new file",
             ));
@@ -93,8 +93,7 @@ impl BlockIo {
 
 /// Refuses passes that would never end, or that there are none of.
 fn check_passes(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
-    let refuse =
-        |message: &str, help: &str| Err(Refusal::at(settings.span_of(PASSES.name), message, help));
+    let refuse = |message: &str, help: &str| Err(settings.refuse(PASSES.name, message, help));
     // Each thread, and each place in its queue, may still write while another begins the next pass.
     let workers = u64::from(io.threads) * u64::from(io.queue_depth);
     match io.access {
@@ -135,13 +134,12 @@ fn check_same_data(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
         ),
         _ => return Ok(()),
     };
-    Err(Refusal::at(settings.span_of(SAME_DATA.name), message, help))
+    Err(settings.refuse(SAME_DATA.name, message, help))
 }
 
 /// Refuses to verify what could not be told apart.
 fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
-    let refuse =
-        |name, message: &str, help| Err(Refusal::at(settings.span_of(name), message, help));
+    let refuse = |name, message: &str, help| Err(settings.refuse(name, message, help));
     let off = "leave verify out, or";
     match io.content {
         Content::Zero => {
@@ -179,8 +177,8 @@ pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     for parameter in ["hot-range", "hot-share"] {
         // A setting without effect is often a misunderstanding of another one.
         if word != "hot" && settings.given(parameter) {
-            return Err(Refusal::at(
-                settings.span_of(parameter),
+            return Err(settings.refuse(
+                parameter,
                 format!("{parameter} means nothing without access = \"hot\""),
                 format!("write access = \"hot\", or leave {parameter} out"),
             ));
@@ -188,8 +186,8 @@ pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     }
     let skewed = matches!(word.as_str(), "zipf" | "pareto" | "normal");
     if settings.given("skew") && !skewed {
-        return Err(Refusal::at(
-            settings.span_of("skew"),
+        return Err(settings.refuse(
+            "skew",
             "skew means nothing with this access",
             "write access = \"zipf\", \"pareto\" or \"normal\", or leave skew out",
         ));
@@ -213,8 +211,8 @@ fn skew(settings: &Settings, default: f64, limit: f64) -> Result<f64, Refusal> {
     if skew > 0.0 && skew < limit {
         return Ok(skew);
     }
-    Err(Refusal::at(
-        settings.span_of("skew"),
+    Err(settings.refuse(
+        "skew",
         format!("a skew of {skew} does not work with this access"),
         format!("write a number above 0 and below {limit}, for example {default}"),
     ))
@@ -227,8 +225,8 @@ fn part(settings: &Settings, doc: SettingDoc) -> Result<f64, Refusal> {
     if share > 0.0 && share < 1.0 {
         return Ok(share);
     }
-    Err(Refusal::at(
-        settings.span_of(name),
+    Err(settings.refuse(
+        name,
         format!("{name} must be a part: more than nothing, less than all"),
         "write access = \"uniform\" where all is alike",
     ))
@@ -247,9 +245,7 @@ fn block_sizes(
             1,
         )]);
     };
-    let refuse = |message: &str, help: &str| {
-        Err(Refusal::at(settings.span_of("block-sizes"), message, help))
-    };
+    let refuse = |message: &str, help: &str| Err(settings.refuse("block-sizes", message, help));
     if settings.given("block-size") {
         return refuse(
             // Which of the two is meant cannot be told.
@@ -274,8 +270,8 @@ fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Resu
     let valid = value.is_multiple_of(512) && BLOCK_BYTES.contains(&value);
     match u32::try_from(value) {
         Ok(block) if valid && value <= largest => Ok(block),
-        _ => Err(Refusal::at(
-            settings.span_of(name),
+        _ => Err(settings.refuse(
+            name,
             format!("block size {} does not work here", unit::bytes(value)),
             format!(
                 "choose a multiple of 512 B from 512 B to 64 MiB, at most the size ({})",
@@ -296,8 +292,7 @@ fn align(
     let Some(value) = settings.optional_bytes("align")? else {
         return Ok(None);
     };
-    let refuse =
-        |message: String, help: &str| Err(Refusal::at(settings.span_of("align"), message, help));
+    let refuse = |message: String, help: &str| Err(settings.refuse("align", message, help));
     let Some(align) = u32::try_from(value).ok().and_then(NonZeroU32::new) else {
         return refuse(
             format!("blocks cannot begin at multiples of {}", unit::bytes(value)),
@@ -341,8 +336,8 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
     };
     let reads_only = frame.read_share == 1.0;
     if reads_only && (durability.open_dsync || durability.open_sync) {
-        return Err(Refusal::at(
-            settings.span_of("sync"),
+        return Err(settings.refuse(
+            "sync",
             "nothing is written that could be made durable",
             "write sync = \"none\", or leave it out",
         ));
@@ -350,8 +345,8 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
     // A read-only phase calls no fsync, whatever is set.
     let never = reads_only || (durability.fsync_every.is_none() && !durability.fsync_at_end);
     if durability.data_only && never {
-        return Err(Refusal::at(
-            settings.span_of("data-only"),
+        return Err(settings.refuse(
+            "data-only",
             "data-only says how fsync is called, and it never is",
             "leave data-only out, or give fsync-every or fsync-at-end = true with writes",
         ));
@@ -364,8 +359,8 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
     let poisson = settings.text(ARRIVALS)? == "poisson";
     let Some(rate) = settings.optional_number("rate")? else {
         if settings.given("arrivals") {
-            return Err(Refusal::at(
-                settings.span_of("arrivals"),
+            return Err(settings.refuse(
+                "arrivals",
                 "arrivals mean nothing without a rate",
                 "write rate = 1000, or leave arrivals out",
             ));
@@ -375,16 +370,16 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
         });
     };
     if settings.given("think-time") {
-        return Err(Refusal::at(
-            settings.span_of("think-time"),
+        return Err(settings.refuse(
+            "think-time",
             "rate and think-time exclude each other: with a rate the clock starts each operation",
             "leave out think-time or rate",
         ));
     }
     // Below it a phase would end before its first operation; above it the clock is too coarse.
     if !(0.001..=1e9).contains(&rate) {
-        return Err(Refusal::at(
-            settings.span_of("rate"),
+        return Err(settings.refuse(
+            "rate",
             format!("{rate} operations per second cannot be kept"),
             "write from 0.001 to 1000000000, or leave rate out: as fast as possible",
         ));
@@ -401,8 +396,8 @@ pub fn content(settings: &Settings) -> Result<Content, Refusal> {
     let ratio = settings.number(COMPRESS_RATIO)?;
     let duplicates = settings.share(DUPLICATES)?;
     if ratio < 1.0 {
-        return Err(Refusal::at(
-            settings.span_of("compress-ratio"),
+        return Err(settings.refuse(
+            "compress-ratio",
             "a compress-ratio below 1 cannot be",
             "write 1 for data that does not compress, 2 for data that halves",
         ));
@@ -410,15 +405,15 @@ pub fn content(settings: &Settings) -> Result<Content, Refusal> {
     // Zeros compress to nothing, and each repeats the other: both settings would be untrue.
     let zero = settings.text(CONTENT)? == "zero";
     if zero && ratio > 1.0 {
-        return Err(Refusal::at(
-            settings.span_of("compress-ratio"),
+        return Err(settings.refuse(
+            "compress-ratio",
             "zeros have no compress-ratio of their own",
             "leave out compress-ratio, or write content = \"random\"",
         ));
     }
     if zero && duplicates > 0.0 {
-        return Err(Refusal::at(
-            settings.span_of("duplicates"),
+        return Err(settings.refuse(
+            "duplicates",
             "blocks of zeros are all alike already",
             "leave out duplicates, or write content = \"random\"",
         ));
@@ -433,13 +428,8 @@ pub fn content(settings: &Settings) -> Result<Content, Refusal> {
 /// The engine asked for, or the one that reads before it writes.
 fn engine(settings: &Settings, frame: &Frame) -> Result<IoEngine, Refusal> {
     if settings.has_value(READ_FIRST.name) && settings.flag(READ_FIRST)? {
-        let refuse = |message: &str, help: &str| {
-            Err(Refusal::at(
-                settings.span_of(READ_FIRST.name),
-                message,
-                help,
-            ))
-        };
+        let refuse =
+            |message: &str, help: &str| Err(settings.refuse(READ_FIRST.name, message, help));
         if frame.read_share == 1.0 {
             return refuse(
                 "nothing is written that could be read first",
@@ -479,23 +469,15 @@ pub fn at_least_one(
     settings: &Settings,
     key: impl Into<SettingKey<'static>>,
 ) -> Result<u32, Refusal> {
-    let key = key.into();
-    match u32::try_from(settings.count(key)?) {
-        Ok(value) if (1..=4096).contains(&value) => Ok(value),
-        _ => Err(Refusal::at(
-            settings.span_of(key.name),
-            format!("{} must be between 1 and 4096", key.name),
-            "",
-        )),
-    }
+    settings.count_within(key, 1..=4096)
 }
 
 /// A size that must be given and be above nothing.
 pub fn size(settings: &Settings) -> Result<u64, Refusal> {
     // Only `read-file` may leave it out, and then another file has to be named.
     match settings.optional_bytes("size")? {
-        Some(0) | None => Err(Refusal::at(
-            settings.span_of("size"),
+        Some(0) | None => Err(settings.refuse(
+            "size",
             "a size of 0 measures nothing",
             "write for example size = \"1 GiB\"",
         )),

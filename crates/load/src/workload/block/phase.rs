@@ -12,7 +12,7 @@ use stackrace_engine::{Op, PhaseOutcome, StartError};
 use super::super::kept::{DataLayout, DataUse};
 use crate::workload::kind::{Cost, Place, SLICE_NS, Slicing, WorkloadError, trouble};
 use crate::workload::metric::{self, Figure, Latency};
-use stackrace_base::event::Better;
+use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::unit;
 
 /// Nature of a workload of this kind, beside its settings.
@@ -327,7 +327,7 @@ impl BlockIo {
         if let Some(offered) = self.offered_per_s() {
             // An open loop has the throughput it offers; what is asked of it is the latency.
             figures[..=primary].rotate_right(1);
-            let head = metric::head("offered load achieved", "%", Better::Higher);
+            let head = MetricHead::new("offered load achieved", "%", Better::Higher);
             let achieved = move |outcome: &PhaseOutcome| {
                 metric::operations(outcome).map(|rate| rate / offered * 100.0)
             };

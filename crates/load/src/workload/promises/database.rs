@@ -191,17 +191,13 @@ impl ChosenDatabase {
             }
         };
         // Refused before anything is touched, not in the middle of a run.
-        available.map_err(|why| Refusal::at(settings.span_of("idiom"), why, ""))?;
+        available.map_err(|why| settings.refuse("idiom", why, ""))?;
         if settings.count("threads")? > 1 {
             let why = match kind {
                 DatabaseKind::Sqlite => "SQLite commits one transaction at a time",
                 DatabaseKind::Postgresql => "the transactions are done over one connection",
             };
-            return Err(Refusal::at(
-                settings.span_of("threads"),
-                why,
-                "leave threads out",
-            ));
+            return Err(settings.refuse("threads", why, "leave threads out"));
         }
         Ok(Some(database))
     }
@@ -325,11 +321,7 @@ fn refuse_foreign(
                 "leave it out".to_owned(),
             ),
         };
-        return Err(Refusal::at(
-            settings.span_of(name),
-            why,
-            format!("{own}, or use idiom = \"{idiom}\""),
-        ));
+        return Err(settings.refuse(name, why, format!("{own}, or use idiom = \"{idiom}\"")));
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use stackrace_engine::tree::profile;
 use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome};
 
+mod one_place;
 mod refusals;
 
 use refusals::refused;
@@ -494,32 +495,4 @@ fn video_is_streamed_frame_by_frame() {
         .map(|phase: &usize| outcomes[*phase].elapsed_ns)
         .sum();
     assert_eq!(value("write throughput"), bytes * 1e9 / elapsed as f64);
-}
-
-/// The how-to names the two files of each workload, and no file that is not there.
-#[test]
-fn the_how_to_on_workloads_is_true() {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let page = std::fs::read_to_string(root.join("docs/howto/add-a-workload.md")).unwrap();
-    for path in page.split('`').skip(1).step_by(2) {
-        let is_path = path.contains('/') && !path.contains(' ');
-        if is_path && !path.contains("NAME") {
-            assert!(root.join(path).exists(), "{path} does not exist");
-        }
-    }
-    for kind in ALL {
-        let name = kind.name.replace('-', "_");
-        let file = root
-            .join("crates/load/src/workload")
-            .join(format!("{name}.rs"));
-        assert!(file.exists(), "{name} is in another file");
-    }
-    // A file with a workload that is in no list could not be named in a study.
-    let files = std::fs::read_dir(root.join("crates/load/src/workload")).unwrap();
-    let paths = files.map(|file| file.unwrap().path());
-    // This file holds the words too.
-    let paths = paths.filter(|path| !path.ends_with("tests.rs"));
-    let texts = paths.filter_map(|path| std::fs::read_to_string(path).ok());
-    let kinds = texts.filter(|text| text.contains("const KIND: WorkloadKind"));
-    assert_eq!(kinds.count(), ALL.len());
 }

@@ -23,7 +23,7 @@ use crate::place::power::source::{cuts_of_trial, seed_of_trial};
 use crate::place::ssh::machines::{self, ConnectedMachine, LEFT, MachineWay};
 use crate::place::worker_store::cleaned;
 use crate::place::workers::{PlacesRun, ReadyPlace};
-use stackrace_base::event::{Event, Promised, RunPlace};
+use stackrace_base::event::{Event, OperationsOf, Promised, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -38,7 +38,7 @@ use stackrace_run::execute::{self, FinishedRun};
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::observer::Observer;
 use stackrace_run::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
-use stackrace_study::study::{Study, crash::makes_promises};
+use stackrace_study::study::Study;
 
 /// Pause between two attempts to reach a machine that starts.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -181,7 +181,7 @@ impl CutMachine<'_> {
     fn cuts(&mut self, turn: &Turn) -> Result<bool, Stop> {
         for workload in turn.missing.iter().copied() {
             let study = self.inner.study;
-            if !makes_promises(&study.workload_heads[workload].kind) {
+            if study.workload_heads[workload].operations() != OperationsOf::Promised {
                 continue;
             }
             for number in cuts_of_trial(study, turn.round, workload) {

@@ -22,7 +22,7 @@ use stackrace_base::event::{
 use stackrace_base::setting::SettingDoc;
 use stackrace_base::time::Clock;
 use stackrace_judge::verdict::Verdict;
-use stackrace_load::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind};
+use stackrace_load::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use stackrace_machine::host::plan::{Fault, PlanHost};
 use stackrace_machine::journal::Journal;
 use stackrace_results::record::{Record, Store};
@@ -81,14 +81,12 @@ const TOLD: WorkloadKind = WorkloadKind {
     source: "",
     settings: &[SettingDoc::text("level", "", "").required()],
     example: "",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings| {
         Ok(Box::new(Told {
             level: settings.text("level")?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 impl Told {

@@ -27,9 +27,6 @@ pub(super) const TURNING: WorkloadKind = WorkloadKind {
         SettingDoc::flag("writes", "false", ""),
     ],
     example: "",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings: &Settings| {
         Ok(Box::new(Turning {
             level: settings.text("level")?,
@@ -38,6 +35,7 @@ pub(super) const TURNING: WorkloadKind = WorkloadKind {
             writes: settings.flag("writes")?,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 impl Turning {

@@ -200,6 +200,7 @@ const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
             given: given(settings),
         }))
     },
+    ..WorkloadKind::PLAIN
 }];
 
 const KINDS: Kinds<'_> = Kinds {

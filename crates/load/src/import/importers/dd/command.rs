@@ -171,6 +171,21 @@ impl DdCommand {
         told.chain([("prompt", self.prompt.as_str())])
     }
 
+    /// Bytes of a block where reads and writes have the same; `None` if it does not say.
+    pub(super) fn whole_block(&self) -> Option<u64> {
+        bytes(self.operand("bs"))
+    }
+
+    /// Blocks that it asks for; `None` if there is no limit, or it counts bytes.
+    pub(super) fn blocks_asked(&self) -> Option<u64> {
+        let of_bytes = self
+            .operand("iflag")
+            .split(',')
+            .any(|flag| flag == "count_bytes");
+        let asked = self.operand("count").parse();
+        asked.ok().filter(|_| !of_bytes)
+    }
+
     /// Bytes of a block as asked for; `None` if it does not say, or not in one number.
     pub(super) fn block(&self) -> Option<u64> {
         let word = ["bs", "obs", "ibs"]

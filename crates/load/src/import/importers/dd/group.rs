@@ -123,7 +123,24 @@ impl DdReport {
             && (count.is_multiple_of(10) || count.is_multiple_of(64))
     }
 
+    /// Returns true if a command can have made this report: so many records of its blocks, and no more of them than
+    /// it asks for.
+    fn is_of(&self, command: &DdCommand) -> bool {
+        let (whole, part) = self.given;
+        let records = whole.saturating_add(part);
+        let bytes = self.copied.bytes;
+        let fits = |block: u64| {
+            let least = whole.saturating_mul(block);
+            (least..=records.saturating_mul(block)).contains(&bytes)
+        };
+        // With `ibs` and `obs` other blocks are read than written.
+        command.whole_block().is_none_or(fits)
+            && command.blocks_asked().is_none_or(|asked| records <= asked)
+    }
+
     fn imported(&self, command: Option<&DdCommand>) -> Imported {
+        let shown = command.is_some();
+        let command = command.filter(|command| self.is_of(command));
         let mut figures = Figures::default();
         figures.rate("throughput", "B/s", Some(self.copied.rate));
         figures.time("elapsed", "s", Some(self.copied.seconds));
@@ -145,31 +162,27 @@ impl DdReport {
             settings.extend(facts(command.settings()));
         }
         Imported {
-            tool: "dd",
-            version: None,
-            label: None,
-            workload: format!("dd{what} {}{blocks}{flags}", size(bytes)),
-            kind: "dd".to_owned(),
             settings,
-            environment: Vec::new(),
-            metrics: figures.metrics,
-            values: figures.values,
-            notes: self.notes(command),
+            notes: self.notes(command, shown),
+            ..figures.imported("dd", format!("dd{what} {}{blocks}{flags}", size(bytes)))
         }
     }
 
-    fn notes(&self, command: Option<&DdCommand>) -> Vec<String> {
+    /// `shown`: a command stands before the report, of this or of another run.
+    fn notes(&self, command: Option<&DdCommand>, shown: bool) -> Vec<String> {
         let mut notes = Vec::new();
         let Some(command) = command else {
-            notes.push(
-                "the text does not show dd's command: whether it read or wrote, and with which flags, is not known"
-                    .to_owned(),
-            );
+            let why = match shown {
+                true => "the command before it asks for other blocks, or for fewer",
+                false => "the text does not show dd's command",
+            };
+            notes.push(format!(
+                "{why}: whether it read or wrote, and with which flags, is not known"
+            ));
             return notes;
         };
         let given = self.given.0.saturating_add(self.given.1);
-        let asked: Option<u64> = command.operand("count").parse().ok();
-        match asked {
+        match command.blocks_asked() {
             Some(asked) if given < asked => notes.push(format!(
                 "it moved {given} of the {asked} blocks that were asked for: it was stopped, or there were no more"
             )),

@@ -261,6 +261,37 @@ mod tests {
         assert_eq!(names(&unsaid), ["dd 1G in blocks of 1M"; 2]);
     }
 
+    /// One whose blocks or number of them are others is of another run.
+    #[test]
+    fn a_command_that_cannot_have_made_a_report_is_not_its() {
+        let of = |command: &str| {
+            let text = format!(
+                "$ dd if=/dev/zero of=t {command}\n{}",
+                report("4", "268 MB/s")
+            );
+            let [result] = read(&text).unwrap().try_into().unwrap();
+            (result.workload, result.notes)
+        };
+        for other in ["bs=1k count=1024", "bs=1M count=10", "bs=4M"] {
+            let (workload, notes) = of(other);
+            assert_eq!(workload, "dd 1G in blocks of 1M", "{other}");
+            assert!(notes[0].contains("other blocks"), "{other}: {notes:?}");
+        }
+        for own in [
+            "bs=1M",
+            "bs=1M count=1024",
+            "ibs=4k obs=1M",
+            "bs=1M count=1073741824 iflag=count_bytes",
+        ] {
+            let (workload, notes) = of(own);
+            assert!(
+                workload.starts_with("dd write 1G in blocks of 1M"),
+                "{own}: {workload}"
+            );
+            assert!(notes.is_empty(), "{own}: {notes:?}");
+        }
+    }
+
     #[test]
     fn reports_of_one_command_under_way_are_one_result() {
         let text = "$ dd if=/dev/zero of=t bs=1M count=1024\n300+0 records in\n300+0 records out\n314572800 bytes (315 MB, 300 MiB) copied, 3.1 s, 101 MB/s\n"

@@ -235,16 +235,9 @@ impl Shown<'_> {
                 .push("the text has the table alone: how elbencho was run is not known".to_owned());
         }
         Ok(Imported {
-            tool: "elbencho",
-            version: None,
-            label: None,
-            workload: self.workload(command),
-            kind: "elbencho".to_owned(),
             settings: facts([("command", command.join(" ").as_str())]),
-            environment: Vec::new(),
             notes,
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported("elbencho", self.workload(command))
         })
     }
 

@@ -82,16 +82,11 @@ impl Phase<'_> {
         notes.extend(figures.missing("empty in the text, that is not of this phase"));
         let said = |name: &str| Some(self.cell(name).to_owned()).filter(|said| !said.is_empty());
         Ok(Imported {
-            tool: "elbencho",
             version: said("version"),
             label: said("label"),
-            workload: self.workload()?,
-            kind: "elbencho".to_owned(),
             settings: facts(SETTINGS.map(|name| (name, self.cell(name)))),
-            environment: Vec::new(),
             notes,
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported("elbencho", self.workload()?)
         })
     }
 

@@ -151,16 +151,10 @@ impl<'a> Output<'a> {
         let (workload, figures) = table.row(line, unit, open && !self.begun)?;
         notes.extend(figures.missing("blank in the text, that is not run"));
         Ok(Imported {
-            tool: "iozone",
             version: self.version.map(|version| format!("iozone {version}")),
-            label: None,
-            workload,
-            kind: "iozone".to_owned(),
             settings: stackrace_base::printed::text::facts([("command", self.command)]),
-            environment: Vec::new(),
             notes,
-            metrics: figures.metrics,
-            values: figures.values,
+            ..figures.imported("iozone", workload)
         })
     }
 }
