@@ -245,8 +245,27 @@ fn answer(
     }
 }
 
+/// Intervals of an import: they need several results of one configuration.
+fn interval_of_imports(verdict: &Verdict) -> &'static str {
+    match verdict.rounds {
+        0 | 1 => "One result of each configuration gives no interval.",
+        _ => {
+            "Intervals come from several results of one configuration, taken as if nothing else had changed between them."
+        }
+    }
+}
+
 fn method(record: &Record, verdict: &Verdict) -> Markup {
     let head = &record.head;
+    if record.imported() {
+        return html! {
+            p {
+                "Another program measured this, and stackrace read what it printed. In which order it measured, and "
+                "what else went on, is not known: a difference may come from either. "
+                (interval_of_imports(verdict))
+            }
+        };
+    }
     let decide = &head.decide;
     let margin = content::share(verdict.margin);
     let rounds = record.complete_rounds().len();
@@ -298,7 +317,12 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             })
             ", after at most " (decide.rounds_max) " rounds or "
             (unit::long_time(decide.time_max_ns as f64 / 1e9)) "."
-            @if let Some(ended) = record.ended() { " It ended: " (ended.detail) "." }
+            @match record.ended() {
+                None => {}
+                // Its detail is the answer, which stands at the head of the page.
+                Some(ended) if ended.reason == "decided" => " It ended when that was decided.",
+                Some(ended) => { " It ended (" (ended.reason) "): " (ended.detail) "." }
+            }
         }
     }
 }
