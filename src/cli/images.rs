@@ -19,10 +19,10 @@ use stackrace_places::lab::image::{self, Builder, Image, Stocked};
 use stackrace_places::lab::system::{self, System};
 use stackrace_places::lab::{machine, postgresql};
 
-/// Where images are for every user of a machine; root puts them there.
+/// Directory of images for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";
 
-/// Where images are kept.
+/// Directory that images are kept in.
 fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     let some = |name: &str| variable(name).filter(|value| !value.is_empty());
     let shared = PathBuf::from(SHARED);
@@ -52,7 +52,7 @@ fn named(name: &str) -> Result<&'static System, Failure> {
     })
 }
 
-/// What the guests of a system are made of: its image and, where they were built, its ZFS
+/// Parts that the guests of a system are made of: its image and, where they were built, its ZFS
 /// modules and PostgreSQL.
 ///
 /// # Errors
