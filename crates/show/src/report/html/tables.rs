@@ -12,7 +12,7 @@ use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
 
-/// A table with more columns than this is turned where it has fewer rows: a page grows downwards.
+/// A table with more columns than this, and with no more rows, is turned: a page grows downwards.
 const COLUMNS_MAX: usize = 5;
 
 /// A cell of a table of the page.
@@ -45,7 +45,8 @@ impl GridCell<'_> {
 /// first cell of each line names that line.
 pub(super) fn grid(title: &str, class: &str, mut lines: Vec<Vec<GridCell<'_>>>) -> Markup {
     let columns = lines.first().map_or(0, Vec::len);
-    let turned = columns > COLUMNS_MAX && columns > lines.len();
+    // The first line is none of its rows.
+    let turned = columns > COLUMNS_MAX && lines.len() <= COLUMNS_MAX + 1;
     if turned {
         let mut cells: Vec<_> = lines.into_iter().map(Vec::into_iter).collect();
         lines = (0..columns)
@@ -207,6 +208,10 @@ fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
     })
 }
 
+/// A larger share of a trial was counted over more than the trial: the kernel counts in steps, and begins and ends
+/// with the work around what is timed.
+const SHARE_MAX: f64 = 1.1;
+
 /// Means over complete trials of one configuration on one workload.
 struct Means<'a>(Vec<&'a Observation>);
 
@@ -237,13 +242,18 @@ impl Means<'_> {
                 ns(trial)
                     .filter(|_| whole > 0.0)
                     .map(|ns| ns as f64 / whole)
-            }),
+            })
+            .filter(|share| *share < SHARE_MAX)
+            .map(|share| share.min(1.0)),
             unit::percent,
         )
     }
 
     fn bytes(&self, bytes: impl Fn(&Observation) -> Option<u64>) -> String {
-        text(self.of(|trial| bytes(trial).map(|b| b as f64)), si_bytes)
+        text(
+            self.of(|trial| bytes(trial).map(|b| b as f64)),
+            unit::si_bytes,
+        )
     }
 }
 
@@ -258,14 +268,6 @@ enum Machine {
 
 fn text(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or(figure::MISSING.to_owned(), show)
-}
-
-/// Bytes in SI units, as the rates are.
-fn si_bytes(value: f64) -> String {
-    // Rates and amounts have the same SI digits; only the ending differs.
-    unit::bytes_per_second(value)
-        .trim_end_matches("/s")
-        .to_owned()
 }
 
 /// Bytes the operations moved.
@@ -321,7 +323,8 @@ pub(super) fn resources(record: &Record) -> Markup {
         p {
             "Means over complete trials, measured part only. Amplification: bytes the device moved over bytes "
             "the workload moved. From cache: share of the bytes read that no device had to deliver. Waiting: "
-            "share of the time in which some task was stalled (PSI)."
+            "share of the time in which some task was stalled (PSI). A share is missing where the trials were too "
+            "short for it."
         }
         (table(&TextTable {
             title: "What each configuration used on each workload".to_owned(),
@@ -399,6 +402,23 @@ mod tests {
             ..TextTable::default()
         })
         .into_string()
+    }
+
+    #[test]
+    fn a_share_of_a_trial_is_never_more_than_all_of_it() {
+        let trial = Observation {
+            elapsed_ns: 1_000_000,
+            ..Observation::unmeasured(Ended::Complete)
+        };
+        let shown = |ns| Means(vec![&trial]).share(|_| Some(ns), Machine::One);
+        assert_eq!(shown(500_000), "50 %");
+        // Ticks of the kernel, and work around what is timed.
+        assert_eq!(shown(1_050_000), "100 %");
+        assert_eq!(
+            shown(32_000_000),
+            figure::MISSING,
+            "counted over more than the trial"
+        );
     }
 
     #[test]
