@@ -126,7 +126,8 @@ fn evidence(cell: &AuditCell, head: &RunStarted, whole: bool) -> Markup {
                         strong { (judgement.check) " (" (judgement.grade.word()) "): " }
                         (judgement.words()) ". "
                         span class="faint" {
-                            "Round " (judgement.round) ": "
+                            "Round " (judgement.round)
+                            @if !judgement.evidence.is_empty() { ": " }
                             @for (at, figure) in judgement.evidence.iter().enumerate() {
                                 @if at > 0 { "; " }
                                 (figure.words())
