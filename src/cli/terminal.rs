@@ -230,8 +230,8 @@ pub(super) fn lost() -> Option<Failure> {
 fn on_their_lines(text: &str, typed: impl Iterator<Item = OsString>) -> String {
     let mut text = text.to_owned();
     for word in typed {
-        // A path is shown whole, without what was typed before it, or with a directory in front.
-        for part in word.to_string_lossy().split('/') {
+        // A path is shown whole, without the name or option typed before it, or with a directory in front.
+        for part in word.to_string_lossy().split(['/', '=', ':', ',']) {
             if part.contains(char::is_control) && part.contains(|letter: char| !letter.is_control())
             {
                 text = text.replace(part, &signs(part));

@@ -4,7 +4,8 @@
 //! follows the configuration's name. What exported tables have too (`docs/formats/export.md`) is called
 //! as there; what they have in nanoseconds (`_ns`) is in seconds (`_s`).
 
-use super::{ReportForm, ReportOptions, audited};
+use super::audited;
+use super::form::{ReportForm, ReportOptions};
 use stackrace_base::event::{
     ConfigurationHead, DeviceCounted, MetricHead, Observation, WorkloadHead,
 };

@@ -12,12 +12,12 @@ pub struct ReportForm {
     pub summary: &'static str,
     /// The extension of its files, without the dot.
     pub extension: &'static str,
-    /// The whole report.
+    /// Function that writes it.
     pub(super) render: fn(&Record, &Verdict, &ReportOptions) -> Vec<u8>,
 }
 
 impl ReportForm {
-    /// The whole report.
+    /// Bytes of a whole file: the same record, verdict and options give the same ones.
     pub fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
         (self.render)(record, verdict, options)
     }

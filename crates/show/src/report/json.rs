@@ -4,7 +4,8 @@
 
 use serde::Serialize;
 
-use super::{ReportForm, ReportOptions, audited, content, durability};
+use super::form::{ReportForm, ReportOptions};
+use super::{audited, content, durability};
 use stackrace_base::event::{LayerFacts, Observation, RunStarted};
 use stackrace_judge::audit::Audit;
 use stackrace_judge::verdict::{Beside, DurabilityRow, Verdict};

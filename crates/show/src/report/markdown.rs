@@ -6,8 +6,8 @@ use super::content::{self, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::plain;
+use super::form::{ReportForm, ReportOptions};
 use super::sheet::{Sheet, SheetPart};
-use super::{ReportForm, ReportOptions};
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
 

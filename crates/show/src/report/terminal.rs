@@ -7,11 +7,11 @@ use super::content::{self, TextRow, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
+use super::form::{ReportForm, ReportOptions};
 use super::grid;
 use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of};
-use super::{ReportForm, ReportOptions};
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
 

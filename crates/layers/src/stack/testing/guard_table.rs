@@ -361,7 +361,7 @@ fn is_untouched(disk: &Disk, words: &str, make: fn(&Disk) -> Box<dyn Any>) -> En
     let seen = (0..100).any(|_| {
         let seen = uses().iter().any(|usage| usage.contains(words));
         if !seen {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(std::time::Duration::from_millis(50));
         }
         seen
     });

@@ -28,7 +28,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{Gallery, Plot};
 use super::figure::is_no_text;
-use super::{ReportForm, ReportOptions, clients, content};
+use super::form::{ReportForm, ReportOptions};
+use super::{clients, content};
 use stackrace_base::event::Until;
 use stackrace_base::unit;
 use stackrace_judge::verdict::{State, Verdict};
@@ -236,12 +237,15 @@ fn answer(
     }
 }
 
-/// Intervals of an import: they need several results of one configuration.
-fn interval_of_imports(verdict: &Verdict) -> &'static str {
-    match verdict.rounds {
-        0 | 1 => "One result of each configuration gives no interval.",
-        _ => {
-            "Intervals come from several results of one configuration, taken as if nothing else had changed between them."
+fn method_of_imports(verdict: &Verdict) -> Markup {
+    html! {
+        p {
+            "Another program measured this, and stackrace read what it printed. In which order it measured, and "
+            "what else went on, is not known: a difference may come from either. "
+            @if verdict.rounds < 2 { "One result of each configuration gives no interval." } @else {
+                "Intervals come from several results of one configuration, taken as if nothing else had changed "
+                "between them."
+            }
         }
     }
 }
@@ -249,13 +253,7 @@ fn interval_of_imports(verdict: &Verdict) -> &'static str {
 fn method(record: &Record, verdict: &Verdict) -> Markup {
     let head = &record.head;
     if record.imported() {
-        return html! {
-            p {
-                "Another program measured this, and stackrace read what it printed. In which order it measured, and "
-                "what else went on, is not known: a difference may come from either. "
-                (interval_of_imports(verdict))
-            }
-        };
+        return method_of_imports(verdict);
     }
     let decide = &head.decide;
     let margin = content::share(verdict.margin);
