@@ -18,7 +18,7 @@ use stackrace_machine::host::{Host, argv, local::LocalHost};
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// How often, and with what pause, it is looked whether the volume is mounted.
+/// Number of looks whether the volume is mounted, and the pause between two.
 const LOOKS: usize = 1500;
 const LOOK: Duration = Duration::from_millis(20);
 

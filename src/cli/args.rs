@@ -53,7 +53,7 @@ fn directory(text: OsString) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Args)]
 pub(super) struct Common {
     /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
@@ -198,7 +198,7 @@ pub(super) enum CliVerb {
     },
 }
 
-/// What this program does on another machine.
+/// Work of this program on another machine.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(super) enum AgentVerb {
     /// Carry out requests from standard input
@@ -281,7 +281,7 @@ pub(super) struct Load {
     pub(super) cold: bool,
 }
 
-/// What is asked of a verdict.
+/// The question to a verdict.
 #[derive(Debug, Args)]
 pub(super) struct Deciding {
     /// Differences smaller than this do not matter [default: 5 %, or the study's]
@@ -298,7 +298,7 @@ pub(super) struct Deciding {
     pub(super) decide: bool,
 }
 
-/// How long a run goes on. A verdict is as sure however long that is: checks have no fixed number.
+/// Limits of a run. A verdict is as sure however long it takes: checks have no fixed number.
 #[derive(Debug, Args)]
 pub(super) struct HowLong {
     /// Run at most this many rounds; without --time they may take any time
@@ -309,7 +309,7 @@ pub(super) struct HowLong {
     pub(super) until_decided: bool,
 }
 
-/// Where reports go besides the terminal.
+/// Places of reports besides the terminal.
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
     /// Write a self-contained HTML report here

@@ -19,9 +19,9 @@ use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::study_file::Overrides;
 use stackrace_study::purpose;
 
-/// How long a comparison takes unless it is said, ns.
+/// Time of a comparison unless another is given, ns.
 const TIME_NS: u64 = 120_000_000_000;
-/// How long a first impression takes, ns.
+/// Time of a first impression, ns.
 const QUICK_NS: u64 = 30_000_000_000;
 
 /// Carries out `stackrace compare`; gives its exit code.

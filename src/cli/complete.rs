@@ -202,8 +202,7 @@ fn table_forms() -> Vec<CompletionCandidate> {
 
 fn reports() -> Vec<CompletionCandidate> {
     let all = report::ALL.iter();
-    all.map(|form| candidate(form.name(), form.summary()))
-        .collect()
+    all.map(|form| candidate(form.name, form.summary)).collect()
 }
 
 fn published() -> Vec<CompletionCandidate> {
@@ -214,7 +213,7 @@ fn things() -> Vec<CompletionCandidate> {
     bare(super::show::WHAT)
 }
 
-/// What `show` shows in full: which list is meant is not known here, so all of them are offered.
+/// Names that `show` shows in full: which list is meant is not known here, so all of them are offered.
 fn shown() -> Vec<CompletionCandidate> {
     let layers = stack::ALL.iter();
     let layers = layers.map(|kind| candidate(kind.name, kind.summary));

@@ -65,7 +65,7 @@ fn list(record: &Record, all: &[RecordedLoss<'_>], cuts: usize) -> String {
     text
 }
 
-/// How many losses of a cut are counted and not kept one by one.
+/// Number of losses of a cut that are counted and not kept one by one.
 fn beyond(cut: &Cut) -> String {
     let found = cut.found.as_ref();
     let more = found.map_or(0, |found| {

@@ -60,7 +60,7 @@ impl Key {
 /// The defaults of a user.
 #[derive(Debug, Default)]
 pub(super) struct Defaults {
-    /// Where they are, or would be; none: the environment names no home.
+    /// Path they have, or would have; `None` if the environment names no home.
     path: Option<PathBuf>,
     /// Key and text of each that is set.
     set: Vec<(String, String)>,
@@ -97,7 +97,7 @@ impl Defaults {
         found.map(|(_, text)| text.as_str())
     }
 
-    /// Where runs are kept.
+    /// Directory that runs are kept in.
     pub(super) fn store(&self) -> Option<PathBuf> {
         self.get("store").map(PathBuf::from)
     }
@@ -150,7 +150,7 @@ impl Defaults {
     }
 }
 
-/// Where the file is: `$XDG_CONFIG_HOME/stackrace/config.toml`, else below `~/.config`.
+/// Path of the file: `$XDG_CONFIG_HOME/stackrace/config.toml`, else below `~/.config`.
 fn place() -> Option<PathBuf> {
     let named = |name: &str| variable(name).filter(|value| !value.is_empty());
     let base = match named("XDG_CONFIG_HOME") {
@@ -186,7 +186,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     Err(Failure::refused(lines.join("\n")))
 }
 
-/// What a file sets, and what is wrong in it.
+/// Settings of a file, and its errors.
 struct Found<'a> {
     path: &'a Path,
     text: &'a str,

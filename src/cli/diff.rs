@@ -50,6 +50,10 @@ fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
         Some((run, configuration)) => (run, Some(configuration)),
         None => (word, None),
     };
+    if run.is_empty() {
+        return Err(Failure::usage(format!("{word} names no run"))
+            .next("write RUN or RUN/CONFIGURATION; what another tool printed becomes a run first: stackrace import FILE"));
+    }
     let record = words::run(store, run)?;
     let names: Vec<&str> = record
         .head

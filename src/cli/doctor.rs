@@ -174,7 +174,7 @@ fn layers(health: &Health) -> String {
     text
 }
 
-/// What is missing, in one line.
+/// The missing parts, in one line.
 fn clauses(missing: &[Lack]) -> String {
     let clauses: Vec<&str> = missing.iter().map(|lack| lack.what.as_str()).collect();
     clauses.join("; ")

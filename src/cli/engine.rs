@@ -10,7 +10,7 @@ use stackrace_machine::observe;
 /// Measurements of the generator: the smallest is the one least disturbed.
 const TIMES: usize = 3;
 
-/// What the generator itself costs, ns per operation.
+/// Cost of the generator itself, ns per operation.
 pub(super) fn own_ns() -> f64 {
     let all = std::iter::repeat_with(stackrace_engine::self_cost).take(TIMES);
     // The least: other processes can only add to it.
@@ -73,7 +73,7 @@ pub(super) fn render(as_json: bool) -> String {
     )
 }
 
-/// How fast one core makes what is written: a line for each kind, a column for each size of write.
+/// Speed at which one core makes what is written: a line for each kind, a column for each size of write.
 /// Of a kind with one figure alone it stands in the first column.
 fn content(rates: &[ContentRate]) -> String {
     let mut text = format!("\n{:<33}", "content made by one core");

@@ -10,7 +10,7 @@ use super::output;
 use super::terminal::error;
 use stackrace_run::run::Ledger;
 
-/// Where the lines of the run of this command go.
+/// Destination of the lines of the run of this command.
 #[derive(Debug, Default)]
 pub(super) struct EventCopy {
     to: Mutex<Option<PathBuf>>,
@@ -34,7 +34,7 @@ impl EventCopy {
         Ok(())
     }
 
-    /// Whether standard output has the lines, and nothing else.
+    /// Returns true if standard output has the lines, and nothing else.
     pub(super) fn is_on_standard_output(&self) -> bool {
         let to = self.to.lock();
         to.as_deref().is_some_and(output::is_standard_output)

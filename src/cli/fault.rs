@@ -94,7 +94,7 @@ fn which(setting: &Setting, named: Option<&str>) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What a machine is called: the run it belongs to, and its system.
+/// Name of a machine: the run it belongs to, and its system.
 fn name(dir: &Path) -> String {
     let parts = dir.parent().map(|place| {
         let parts = place.components().rev().take(2);

@@ -198,6 +198,13 @@ fn names(record: &Record) -> Vec<&str> {
 }
 
 fn name_one(record: &Record, option: &str, names: &[&str]) -> Failure {
+    if let [only] = names {
+        return Failure::usage(format!(
+            "{} has one configuration, {only}, and nothing to compare it with",
+            record.head.run
+        ))
+        .next("name runs to compare it with: --baseline RUN");
+    }
     let text = format!("{} has {} configurations", record.head.run, names.len());
     Failure::usage(text).next(format!("name one with {option}: {}", names.join("; ")))
 }

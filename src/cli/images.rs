@@ -20,10 +20,10 @@ use stackrace_remote::lab::{machine, postgresql};
 use stackrace_run::prepare::observer::Observer;
 use stackrace_run::prepare::temporary;
 
-/// Where images are for every user of a machine; root puts them there.
+/// Directory of images for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";
 
-/// Where images are kept.
+/// Directory that images are kept in.
 fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     let some = |name: &str| variable(name).filter(|value| !value.is_empty());
     let shared = PathBuf::from(SHARED);
@@ -53,7 +53,7 @@ fn named(name: &str) -> Result<&'static System, Failure> {
     })
 }
 
-/// What the guests of a system are made of: its image and, where they were built, its ZFS
+/// Parts that the guests of a system are made of: its image and, where they were built, its ZFS
 /// modules and PostgreSQL.
 ///
 /// # Errors

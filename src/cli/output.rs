@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// writes there.
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
-/// What a name leads to.
+/// Kind of thing that a name leads to.
 #[derive(Debug, PartialEq, Eq)]
 enum Destination {
     /// The standard output of this process.
@@ -28,7 +28,7 @@ enum Destination {
     File(PathBuf, Option<u32>),
 }
 
-/// Whether a name means standard output.
+/// Returns true if a name means standard output.
 pub(super) fn is_standard_output(path: &Path) -> bool {
     STANDARD_OUTPUT.iter().any(|name| Path::new(name) == path)
 }

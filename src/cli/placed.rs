@@ -141,7 +141,7 @@ fn value(option: &str, place: AskedPlace) -> &'static str {
     }
 }
 
-/// What the command would work with; none: it is refused.
+/// Settings that the command would work with; `None` if it is refused.
 fn settings(parser: &mut Command, words: &[String], place: AskedPlace) -> Option<String> {
     // One parser for all: to make it takes longer than to read a line with it.
     let matches = parser.try_get_matches_from_mut(words).ok()?;

@@ -74,7 +74,7 @@ fn ids(store: &Store, verb: &Push) -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-/// What pushing a run did.
+/// Result of pushing a run, in words.
 fn told(done: Pushing) -> String {
     match done {
         Pushing::Entered(lines) => format!("entered, {}", counted(lines, "line")),

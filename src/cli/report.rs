@@ -70,7 +70,7 @@ fn form(verb: &ReportArgs) -> Result<&str, Failure> {
         Some("md") => Ok("markdown"),
         // A page with the name of another format would not be opened as one.
         Some(ending) => report::by_name(ending)
-            .map(|form| form.name())
+            .map(|form| form.name)
             .ok_or_else(|| {
                 Failure::usage(format!("there is no format \"{ending}\"")).next(format!(
                     "name the file .html, .md, .csv, .json or .txt, or say it: --format {}",
@@ -171,7 +171,7 @@ fn render(
     options: &ReportOptions,
 ) -> Result<Vec<u8>, Failure> {
     let Some(kind) = report::by_name(format) else {
-        let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name()).collect();
+        let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name).collect();
         return Err(Failure::usage(format!("there is no report \"{format}\""))
             .next(format!("choose one of: {}", names.join(", "))));
     };

@@ -66,7 +66,7 @@ pub(super) fn asked<'a>(
     Ok((study, place))
 }
 
-/// Whether a run is made in virtual time: where every drive is modelled, unless the command line says
+/// Returns true if a run is made in virtual time: where every drive is modelled, unless the command line says
 /// which clock.
 fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
     // A mixture is refused by the run itself, which says what is missing.
@@ -86,7 +86,7 @@ fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
     Ok(verb.lab && clock == LabClock::Virtual)
 }
 
-/// What the command line says of the decision, which replaces what the study says.
+/// Settings of the decision on the command line, which replace those of the study.
 pub(super) fn overrides(asked: &Deciding, how_long: &HowLong) -> Result<Overrides, Failure> {
     Ok(Overrides {
         margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,

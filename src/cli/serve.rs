@@ -61,7 +61,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What is served, and whose runs they are, for people.
+/// Source of the runs that are served, and its name for people.
 fn runs(store: &Store, from: Option<&str>) -> Result<(Arc<dyn RunSource>, String), Failure> {
     match from {
         Some(database) => push::runs_of(database),
@@ -130,7 +130,7 @@ fn machine() -> String {
         .into_owned()
 }
 
-/// Where to go.
+/// Address of the first page.
 fn link(address: SocketAddr, name: &str, token: Option<&str>) -> String {
     // 0.0.0.0 is no address that another machine could open.
     let place = if address.ip().is_unspecified() {

@@ -17,17 +17,17 @@ use stackrace_run::prepare::observer::WatchedRun;
 use stackrace_run::run::{Interrupt, Watcher};
 use stackrace_show::report::{Screen, on_one_line};
 
-/// What the command line says for every command.
+/// Settings that the command line gives for every command.
 pub(super) struct Setting {
-    /// Where runs are kept, and what else a session needs.
+    /// Directory of the runs, and whatever else a session needs.
     pub(super) session: Context,
     /// The options that were typed.
     pub(super) typed: TypedOptions,
-    /// Where the lines of a run's log are copied to.
+    /// Destination of a copy of the lines of a run's log.
     pub(super) events: EventCopy,
     /// Only the verdict is shown.
     pub(super) quiet: bool,
-    /// What standard output is like.
+    /// Properties of standard output.
     pub(super) screen: Screen,
     /// Colours go to standard output.
     pub(super) colour: bool,
@@ -64,7 +64,7 @@ impl Observer for Setting {
     }
 }
 
-/// Where runs are kept unless the command line says so.
+/// Directory of the runs unless the command line names another.
 pub(super) fn default_store() -> Option<PathBuf> {
     let named = |name: &str| variable(name).filter(|value| !value.is_empty());
     match (named("XDG_STATE_HOME"), named("HOME")) {

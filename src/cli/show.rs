@@ -20,7 +20,7 @@ use stackrace_show::report::wrap;
 use stackrace_study::purpose;
 use stackrace_study::study;
 
-/// What can be shown.
+/// Things that can be shown.
 pub(super) const WHAT: [&str; 10] = [
     "layers",
     "workloads",
@@ -46,17 +46,10 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
         "workloads" | "workload" => workloads(name)?,
         "profiles" | "profile" => profiles(name)?,
         "purposes" | "purpose" => purposes(name)?,
-        "studies" | "study" => studies(name)?,
+        "studies" | "study" => studies(name, setting.screen.columns())?,
         "reports" | "report" => stackrace_show::report::ALL
             .iter()
-            .map(|kind| {
-                format!(
-                    "{:<14} {} (.{})\n",
-                    kind.name(),
-                    kind.summary(),
-                    kind.extension()
-                )
-            })
+            .map(|kind| format!("{:<14} {} (.{})\n", kind.name, kind.summary, kind.extension))
             .collect(),
         "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
         "video-formats" | "video-format" => format!(
@@ -260,7 +253,9 @@ fn purposes(name: Option<&str>) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn studies(name: Option<&str>) -> Result<String, Failure> {
+fn studies(name: Option<&str>, columns: usize) -> Result<String, Failure> {
+    /// Column that titles begin in.
+    const ABOUT: usize = 22;
     let all = study::SHIPPED;
     if let Some(name) = name {
         return Ok(pick("study", all, Some(name), |study| study.0)?
@@ -282,8 +277,8 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
                 "repeats a study of {}; {}",
                 card.year, card.counterpart.stands_in
             );
-            for line in wrap(&about, 58) {
-                text.push_str(&format!("{:<21} {line}\n", ""));
+            for line in wrap(&about, columns - ABOUT) {
+                text.push_str(&format!("{:<ABOUT$}{line}\n", ""));
             }
         }
     }

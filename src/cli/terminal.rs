@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use super::args::Colour;
 use super::failure::Failure;
 use super::variable::variable;
-use stackrace_show::report::{Styled, columns_of, harmless, wrap_whole};
+use stackrace_show::report::{Styled, columns_of, harmless, signs, wrap_whole};
 
-/// What is drawn on standard error at the moment.
+/// View that is drawn on standard error at the moment.
 static VIEW: Mutex<Option<MultiProgress>> = Mutex::new(None);
 
 /// Why standard output could not be written; unset: it could.
@@ -105,12 +105,12 @@ fn hanging(line: &str, columns: usize) -> usize {
     }
 }
 
-/// Whether colours go to this stream.
+/// Returns true if colours go to this stream.
 pub(super) fn colours(asked: Colour, to: &impl IsTerminal) -> bool {
     wanted(asked, to.is_terminal(), &variable)
 }
 
-/// What the command line says, then what the environment says, then what the stream is.
+/// Decision of the command line, then of the environment, then by the kind of stream.
 fn wanted(asked: Colour, terminal: bool, named: &dyn Fn(&str) -> Option<OsString>) -> bool {
     // An empty variable is none (no-color.org).
     let named = |name: &str| named(name).filter(|value| !value.is_empty());
@@ -127,7 +127,7 @@ fn wanted(asked: Colour, terminal: bool, named: &dyn Fn(&str) -> Option<OsString
     }
 }
 
-/// Whether a terminal of that name knows nothing but text.
+/// Returns true if a terminal of that name knows nothing but text.
 fn is_dumb(name: Option<&std::ffi::OsStr>) -> bool {
     name.is_none_or(|name| name == "dumb")
 }
@@ -137,7 +137,7 @@ pub(super) fn set_view(view: Option<&MultiProgress>) {
     *VIEW.lock() = view.cloned();
 }
 
-/// Whether a live view can be drawn on standard error: a terminal whose cursor moves.
+/// Returns true if a live view can be drawn on standard error: a terminal whose cursor moves.
 pub(super) fn draws() -> bool {
     std::io::stderr().is_terminal() && !is_dumb(variable("TERM").as_deref())
 }
@@ -225,9 +225,26 @@ pub(super) fn lost() -> Option<Failure> {
     )
 }
 
+/// The text with every name that was typed on one line. A name may hold line breaks, and what stands behind one
+/// would read as a line of ours.
+fn on_their_lines(text: &str, typed: impl Iterator<Item = OsString>) -> String {
+    let mut text = text.to_owned();
+    for word in typed {
+        // A path is shown whole, without the name or option typed before it, or with a directory in front.
+        for part in word.to_string_lossy().split(['/', '=', ':', ',']) {
+            if part.contains(char::is_control) && part.contains(|letter: char| !letter.is_control())
+            {
+                text = text.replace(part, &signs(part));
+            }
+        }
+    }
+    text
+}
+
 /// Writes to standard error.
 pub(super) fn error(text: &str) {
-    let text = harmless(text);
+    let text = on_their_lines(text, std::env::args_os());
+    let text = harmless(&text);
     let write = || {
         let mut to = std::io::stderr().lock();
         // Where standard error is closed, there is no other place to report that.

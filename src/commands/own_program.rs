@@ -259,7 +259,7 @@ pub(crate) fn run(
         "`{}` was tried once in {}: {}",
         own.name(),
         sides[0].text,
-        unit::long_time(probe.elapsed_ns as f64 / 1e9)
+        unit::time_ns(probe.elapsed_ns as f64)
     ));
     first_round::warn(&study.decide, round_seconds, &caught);
     if request.quick {

@@ -85,8 +85,8 @@ pub(super) fn reported(record: &Record) {
     for report in report::ALL {
         let bytes = report.render(record, &verdict, &options(80));
         let text = String::from_utf8(bytes);
-        let text = text.unwrap_or_else(|_| panic!("{} is no text", report.name()));
-        match report.name() {
+        let text = text.unwrap_or_else(|_| panic!("{} is no text", report.name));
+        match report.name {
             "csv" => csv(&text),
             "json" => json(&text, record),
             "html" => html(&text),

@@ -87,6 +87,41 @@ test("no label of a chart lies on another or is cut, on a phone and on a desktop
   }
 });
 
+// What is wider than the frame it stands in, and either does not scroll or does not show that it does.
+const cut = () => {
+  const found = [];
+  for (const node of document.querySelectorAll("body *:not(svg *)")) {
+    const style = getComputedStyle(node);
+    if (style.display === "inline" || node.clientWidth < 2 || node.scrollWidth <= node.clientWidth + 1) continue;
+    const named = `${node.tagName} ${node.getAttribute("aria-label") ?? node.textContent.trim().slice(0, 60)}`;
+    if (style.overflowX !== "auto") found.push(`${named} is cut`);
+    // Two covers that move with the content, two shadows that stay.
+    if (style.backgroundAttachment !== "local, local, scroll, scroll, scroll") found.push(`${named} has no shadow at its edges`);
+    const hides = (cell) => !/transparent|rgba\(.*, 0(\.0\d+)?\)/.test(getComputedStyle(cell).backgroundColor);
+    if ([...node.querySelectorAll("tr, th, td")].some(hides)) found.push(`${named} hides the shadow`);
+  }
+  return found;
+};
+
+test("a table fits, or scrolls and shows at its edge that it goes on", async () => {
+  let scrolled = 0;
+  for (const width of [390, 1000, 1280]) {
+    const page = await visit(chrome, server.link, { viewport: { width, height: 900 } });
+    for (const path of pages) {
+      await page.goto(at(path));
+      await page.evaluate(() => document.querySelectorAll("details").forEach((node) => { node.open = true; }));
+      assert.deepEqual(await page.evaluate(cut), [], `${path} at ${width} px`);
+      scrolled += await page.evaluate(() => [...document.querySelectorAll(".scroll")].filter((node) => node.scrollWidth > node.clientWidth).length);
+      // The answer to whether the figures are to be believed is never beyond an edge.
+      const audits = await page.locator(".scroll:has(.audit)").evaluateAll((all) => all.map((node) => node.scrollWidth - node.clientWidth));
+      assert.ok(audits.every((more) => more <= 0), `an audit of ${path} goes on at ${width} px`);
+    }
+    missing(page);
+    await content(page);
+  }
+  assert.ok(scrolled > 0, "no table was too wide: this test shows nothing");
+});
+
 test("a configuration has one colour on every page, and no two configurations share one", async () => {
   for (const colorScheme of ["light", "dark"]) {
     const page = await visit(chrome, server.link, { colorScheme });

@@ -151,6 +151,11 @@ pub fn bytes_per_second(value: f64) -> String {
     three_digits(value, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
+/// Bytes in SI units, three digits, as rates are: `1.23 GB`.
+pub fn si_bytes(value: f64) -> String {
+    three_digits(value, &["B", "kB", "MB", "GB", "TB"])
+}
+
 /// The speed of a network line in bits, as cards are sold: `1 Gbit/s`, of 125,000,000 B/s.
 pub fn bits_per_s(bytes_per_s: f64) -> String {
     let (value, unit) = match bytes_per_s * 8.0 {

@@ -37,6 +37,7 @@ pub fn lag_one(values: &[f64]) -> Option<f64> {
 pub fn effective_count(values: &[f64]) -> Option<f64> {
     let correlation = lag_one(values)?.clamp(0.0, 1.0);
     let n = values.len() as f64;
+    // The mean itself is one value, however alike its parts are.
     Some((n * (1.0 - correlation) / (1.0 + correlation)).max(1.0))
 }
 
@@ -52,6 +53,7 @@ pub fn batch_interval(values: &[f64], alpha: f64) -> Option<(f64, f64)> {
     if width < 2 || !all_finite(values) || !crate::interval::is_level(alpha) {
         return None;
     }
+    // From the end on: what fills no batch is the beginning, which may still be a warm-up.
     let means: Vec<f64> = values[values.len() - width * BATCHES..]
         .chunks_exact(width)
         .map(mean)

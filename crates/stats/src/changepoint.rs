@@ -107,6 +107,7 @@ fn long_run_variance(logs: &[f64], cuts: &[usize]) -> f64 {
     for cut in cuts.windows(2) {
         let part = &logs[cut[0]..cut[1]];
         let level = mean(part);
+        // What a level explains is no noise; only what is left of each segment is.
         rest.extend(part.iter().map(|log| log - level));
     }
     let squares: f64 = rest.iter().map(|value| value * value).sum();

@@ -49,6 +49,7 @@ impl Course {
             return None;
         }
         let begin = warm_up(amounts);
+        // A warm-up would make every trial look as if it never came to rest.
         let rest = &amounts[begin.map_or(0, |begin| begin.values)..];
         Some(Course {
             steps: amounts.len(),

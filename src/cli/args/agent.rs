@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// Whether this program is put on the machines of `--on`.
+/// The option that puts this program on the machines of `--on`, or not.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AgentArgs {
     /// What is put on the machines of --on: this program, or nothing. With `none` every command runs
@@ -11,7 +11,7 @@ pub(in crate::cli) struct AgentArgs {
     agent: AgentChoice,
 }
 
-/// What is put on another machine.
+/// Program that is put on another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum AgentChoice {
     /// This program is copied there
@@ -21,7 +21,7 @@ enum AgentChoice {
 }
 
 impl AgentArgs {
-    /// Whether nothing is put there.
+    /// Returns true if nothing is put there.
     pub(in crate::cli) fn is_none(&self) -> bool {
         self.agent == AgentChoice::None
     }

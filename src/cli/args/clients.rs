@@ -57,7 +57,7 @@ pub(in crate::cli) struct Serving {
 }
 
 impl Serving {
-    /// How long that is.
+    /// Time without a word after which a client is waited for no more; `None` if there is no such limit.
     pub(in crate::cli) fn silence(self) -> Option<Duration> {
         self.silence
             .map(|seconds| Duration::from_secs(seconds.into()))

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-/// What is done with the power cuts of a run.
+/// Commands on the power cuts of a run.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum CrashVerb {
     /// List what was lost in a run; with a number, make that loss again and show how it came about

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-/// What is done with a drive. It is opened for reading only.
+/// Commands on a drive. It is opened for reading only.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum DriveVerb {
     /// Read a drive at about 1,500 places and print a card of it (under a minute on a hard disk)

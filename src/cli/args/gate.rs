@@ -51,7 +51,7 @@ pub(in crate::cli) struct Gate {
     pub(in crate::cli) markdown: bool,
 }
 
-/// What an undecided question means.
+/// Meaning of an undecided question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::cli) enum Undecided {
     /// Exit with 0.
@@ -60,7 +60,7 @@ pub(in crate::cli) enum Undecided {
     Fail,
 }
 
-/// What the exit code of `stackrace gate` says.
+/// The exit codes of `stackrace gate`, for its help.
 const GATE: &str = "\
 Exit codes:
   0  not worse than allowed: this was shown

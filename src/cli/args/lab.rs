@@ -30,7 +30,7 @@ pub(crate) struct LabBuild {
     pub(crate) postgresql: bool,
 }
 
-/// What to do with the lab.
+/// Commands on the lab.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabVerb {
     /// Build the image of the guests from the distribution's packages; needs root and some minutes
@@ -79,7 +79,7 @@ pub(crate) struct LabFault {
     pub(crate) what: FaultVerb,
 }
 
-/// What may happen to a machine.
+/// Faults of a machine.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FaultVerb {
     /// Cut the power of a guest, or turn it on: its memory is lost, its disks are kept
@@ -113,7 +113,7 @@ pub(crate) enum FaultVerb {
     },
 }
 
-/// What may happen to the power of a guest.
+/// Faults of the power of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PowerWord {
     /// Off
@@ -122,7 +122,7 @@ pub(crate) enum PowerWord {
     On,
 }
 
-/// What may happen to a link.
+/// Faults of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LinkWord {
     /// Nothing gets through
@@ -131,7 +131,7 @@ pub(crate) enum LinkWord {
     Mend,
 }
 
-/// What may happen to a disk.
+/// Faults of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiskWord {
     /// Pulled: the guest does not see it
@@ -168,7 +168,7 @@ pub(crate) struct LabShell {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// What the lab's time follows.
+/// Clock that the lab's time follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum LabClock {
     /// The guest's instructions: the same figures on every machine.
@@ -177,7 +177,7 @@ pub(in crate::cli) enum LabClock {
     Real,
 }
 
-/// How the lab of `stackrace run` keeps time.
+/// Options of `stackrace run` for the clock of its lab.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LabTime {
     /// Clock of the lab: virtual (the default where all drives are modelled; a stack's second machine is

@@ -15,7 +15,7 @@ pub(in crate::cli) struct Runs {
     pub(in crate::cli) verb: Option<RunsVerb>,
 }
 
-/// What else is done with runs on record.
+/// Further commands on runs on record.
 #[derive(Debug, clap::Subcommand)]
 pub(in crate::cli) enum RunsVerb {
     /// Put tags on a run: a tag names the run in every command
@@ -92,7 +92,7 @@ pub(in crate::cli) struct Push {
     pub(in crate::cli) all: bool,
 }
 
-/// Where passwords come from, shown under `stackrace push --help`.
+/// Sources of passwords, shown under `stackrace push --help`.
 const PASSWORDS: &str = "\
 Passwords are taken from where psql takes them: PGPASSWORD, PGPASSFILE or ~/.pgpass; or from the address
 in @FILE. Both files must be closed to other users (chmod 600). An address with a password is refused on

@@ -37,7 +37,7 @@ impl There {
     }
 }
 
-/// How other machines are reached.
+/// Ways to other machines.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Reach {
     /// The ssh command with its options, words separated by spaces [default: $STACKRACE_SSH, or ssh]

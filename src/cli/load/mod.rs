@@ -24,7 +24,7 @@ use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
 pub(super) use words::check;
 
-/// What a second Ctrl-C leaves to do.
+/// Advice after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean` removes what is left";
 
 /// Carries out `stackrace load`; gives its exit code.

@@ -104,7 +104,7 @@ pub(super) fn render(
     text.text
 }
 
-/// What each video format needs, judged by `rates` if there are any.
+/// Rate that each video format needs, judged by `rates` if there are any.
 pub(in crate::cli) fn formats(rates: Option<&StreamRates>, width: usize) -> String {
     match width >= WIDTH {
         true => video::text(rates),
@@ -127,7 +127,7 @@ fn metrics(loaded: &Loaded) -> String {
     }
 }
 
-/// What set the pace, and what must be known before the figures are believed.
+/// The bottleneck, and whatever must be known before the figures are believed.
 fn audited(text: &mut Page, audit: &TrialAudit) {
     if let Some(by) = audit.limited_by {
         text.fact(
@@ -194,7 +194,7 @@ fn ended(ended: PhaseEnd) -> &'static str {
     }
 }
 
-/// How many operations, and what they moved.
+/// Number of operations, and the bytes they moved.
 fn counted(op: &OpOutcome, elapsed_ns: u64) -> [String; 3] {
     let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns.max(1) as f64;
     let bytes = match op.bytes {
@@ -269,7 +269,7 @@ fn depth(settings: &Settings) -> u64 {
     count("threads") * count("queue-depth")
 }
 
-/// What must be known to read the figures.
+/// Facts that must be known to read the figures.
 fn facts(
     text: &mut Page,
     request: &LoadRequest<'_>,
@@ -307,7 +307,7 @@ fn facts(
     }
 }
 
-/// What the processor did for it, and how much of that was the generator's own work.
+/// Processor time it took, and the share of it that was the generator's own work.
 fn cpu(outcome: &PhaseOutcome, own_ns: f64) -> String {
     let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
     let cpu_ns = outcome.cpu_ns() as f64;
@@ -322,7 +322,7 @@ fn cpu(outcome: &PhaseOutcome, own_ns: f64) -> String {
     )
 }
 
-/// What an open loop offered and what became of it.
+/// Load that an open loop offered, and the part of it that was served.
 fn load(offered: f64, outcome: &PhaseOutcome) -> String {
     // The rate that was asked for is that of reads and writes.
     let ops = outcome.ops.iter().filter(|op| op.op != Op::Fsync);

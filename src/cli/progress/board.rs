@@ -16,7 +16,7 @@ const BAR: usize = 12;
 /// Heights of a sparkline.
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What is known of a run at a moment.
+/// State of a run at a moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Board {
     /// Round under way, from 1.
@@ -27,9 +27,9 @@ pub(super) struct Board {
     pub(super) trials: (u64, u64),
     /// Since the run began, s.
     pub(super) elapsed_s: f64,
-    /// It takes at most so much longer, s; none: it cannot be told yet.
+    /// Time left at most, s; `None` if it cannot be told yet.
     pub(super) left_s: Option<f64>,
-    /// Where the configurations stand.
+    /// Standings of the configurations.
     pub(super) standings: Standings,
     /// Configuration under way, by index.
     pub(super) configuration: usize,
@@ -115,7 +115,7 @@ pub(super) fn round(round: u32, rounds_max: u32) -> String {
     }
 }
 
-/// How much longer a run takes at most, after what comes before it; nothing: it cannot be told yet.
+/// Time left at most, after the words before it; empty if it cannot be told yet.
 pub(super) fn left(seconds: Option<f64>) -> String {
     seconds.map_or_else(String::new, |seconds| {
         format!(" · at most {} left", unit::long_time(seconds))
@@ -138,7 +138,7 @@ fn shown(board: &Board) -> Vec<&Standing> {
     shown
 }
 
-/// Where the configurations stand, a line for each.
+/// Standings of the configurations, a line for each.
 fn standings(board: &Board, width: usize) -> Vec<BoardLine> {
     let rows = shown(board);
     let widest = |text: fn(&Standing) -> &str| {
@@ -188,7 +188,7 @@ fn standings(board: &Board, width: usize) -> Vec<BoardLine> {
     lines
 }
 
-/// What runs now, and its throughput as a sparkline.
+/// The trial that runs now, and its throughput as a sparkline.
 fn now(board: &Board, width: usize) -> impl Iterator<Item = String> {
     let name = board.standings.rows.iter();
     let name = name

@@ -18,7 +18,7 @@ const RECENT_MAX: usize = 60;
 /// Shorter than this a rate would be mostly rounding, ns.
 const LOOK_MIN_NS: u64 = 100_000_000;
 
-/// What is under way.
+/// The step that is under way.
 #[derive(Debug, Default)]
 pub(super) struct Doing {
     /// Round, from 1; 0: nothing yet.

@@ -31,7 +31,7 @@ use stackrace_study::study::ROUNDS_MAX;
 /// On a terminal the same answer is told again after this, ns: rounds may take a tenth of a second.
 const TOLD_EVERY_NS: u64 = 10_000_000_000;
 
-/// How often is looked.
+/// Pause between two looks.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Draws on the terminal how far a run is.
@@ -60,7 +60,7 @@ struct Watched {
     end: Condvar,
 }
 
-/// What is known, as of the last event.
+/// State as of the last event.
 #[derive(Default)]
 struct State {
     doing: Doing,
@@ -120,7 +120,7 @@ impl Progress {
         }
     }
 
-    /// Whether an answer is worth a paragraph above the live view, which shows where all stand: it is another one
+    /// Returns true if an answer is worth a paragraph above the live view, which shows where all stand: it is another one
     /// than the last, or that was a while ago.
     fn is_news(&self, verdict: &Verdict) -> bool {
         let words = verdict.overall.iter().map(|one| one.word.name());

@@ -10,7 +10,7 @@ use super::super::terminal::{columns, draws, error, set_view};
 use stackrace_run::prepare::observer::Preparation;
 use stackrace_show::report::{columns_of, on_one_line};
 
-/// How often the line moves.
+/// Pause between two steps of the line.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Columns before the step: the sign that moves, and the time.

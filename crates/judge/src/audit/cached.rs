@@ -2,7 +2,7 @@
 
 use super::check::AuditCheck;
 use super::commanded;
-use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
@@ -70,7 +70,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         Grade::Ok => format!(
             "{} of {} read came from storage",
             unit::percent(1.0 - memory),
-            bytes(read)
+            unit::si_bytes(read)
         ),
         _ if top > MEMORY_SHARE => {
             format!("{shown} of the bytes read came from the page cache, not from storage")

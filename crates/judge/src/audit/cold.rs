@@ -1,8 +1,9 @@
 //! Whether a trial that was to start cold did.
 
 use super::check::AuditCheck;
-use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::{TrialReading, share};
+use stackrace_base::unit;
 
 /// Above this share of prepared data in memory a start is not called cold: below it are the few
 /// pages that a mount itself reads.
@@ -34,8 +35,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let (grade, sentence) = if warm > WARM_SHARE {
         let sentence = format!(
             "did not start cold: {} of {} of data stayed in memory after caches were dropped",
-            bytes(resident),
-            bytes(prepared)
+            unit::si_bytes(resident),
+            unit::si_bytes(prepared)
         );
         (Grade::NotAsAsked, sentence)
     } else {

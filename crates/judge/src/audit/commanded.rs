@@ -1,7 +1,7 @@
 //! Whether the bytes that a command of the user's own read came from memory: of it only the kernel's counters are
 //! known, and what it reads from pipes and from `/dev/zero` is among them.
 
-use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
@@ -13,7 +13,7 @@ pub(super) fn judge(reading: &TrialReading<'_>, most: f64) -> CheckFinding {
     let counted = &reading.trial.counted;
     let asked = counted.asked_read_bytes as f64;
     if counted.cache_hit_bytes.is_none() || asked < READ_MIN {
-        let sentence = "not judged: it read little by the calls that the kernel counts; reads through a ring or a mapping are not among them";
+        let sentence = "it read little by the calls that the kernel counts; reads through a ring or a mapping are not among them";
         return CheckFinding::new(Grade::NotJudged, sentence.to_owned(), Vec::new());
     }
     let fetched = (counted.fetched_bytes as f64).min(asked);
@@ -41,10 +41,10 @@ pub(super) fn judge(reading: &TrialReading<'_>, most: f64) -> CheckFinding {
         Grade::Ok => format!(
             "{} of {} read came from storage",
             unit::percent(1.0 - open),
-            bytes(asked)
+            unit::si_bytes(asked)
         ),
         Grade::NotJudged => format!(
-            "not judged: {} of the bytes read may have come from the page cache, or from pipes and /dev/zero and been written on",
+            "{} of the bytes read may have come from the page cache, or from pipes and /dev/zero and been written on",
             unit::percent(open)
         ),
         _ => format!(

@@ -5,7 +5,7 @@
 //! neither reached a device nor is still in memory was compressed, deduplicated, or a hole.
 
 use super::check::AuditCheck;
-use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
@@ -77,8 +77,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         let sentence = format!(
             "{} of the bytes written were compressed or deduplicated away: {} written, {} on the device",
             unit::percent(part),
-            bytes(sent),
-            bytes(arrived)
+            unit::si_bytes(sent),
+            unit::si_bytes(arrived)
         );
         (Grade::Note, sentence)
     } else {

@@ -2,7 +2,7 @@
 
 use super::check::AuditCheck;
 use super::compressed::{Written, written};
-use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::limit::is_partition;
 use super::reading::{TrialReading, counts_flushes, share};
 use stackrace_base::event::{DeviceCounted, OperationsOf};
@@ -69,7 +69,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         let sentence = format!(
             "not durable: {} of the bytes written ({}) were still in memory when the clock stopped",
             unit::percent(in_memory.unwrap_or(0.0)),
-            bytes(known.map_or(0.0, |w| w.in_memory))
+            unit::si_bytes(known.map_or(0.0, |w| w.in_memory))
         );
         (Grade::Note, sentence)
     } else if fsyncs == 0.0 && !unflushed.is_empty() {

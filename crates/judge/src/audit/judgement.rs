@@ -51,7 +51,8 @@ impl EvidenceFigure {
     pub(super) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self {
             name: name.into(),
-            value,
+            // A sum of nothing is -0, which would be shown with its sign.
+            value: value + 0.0,
             unit,
             threshold: None,
         }
@@ -81,7 +82,7 @@ impl EvidenceFigure {
 /// A value in its unit.
 pub(super) fn shown(value: f64, unit: &str) -> String {
     match unit {
-        "B" => bytes(value),
+        "B" => unit::si_bytes(value),
         "B/s" => unit::bytes_per_second(value),
         "op/s" => unit::operations_per_second(value),
         "ns" => unit::time_ns(value),
@@ -90,12 +91,6 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
         _ if value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.1}"),
     }
-}
-
-/// Bytes in SI units, three digits, as rates are.
-pub(super) fn bytes(value: f64) -> String {
-    let rate = unit::bytes_per_second(value);
-    rate.trim_end_matches("/s").to_owned()
 }
 
 /// Things that can set the pace of a trial.

@@ -1,7 +1,7 @@
 //! Whether memory ran short: tasks that waited for it, pages that went to swap space and back.
 
 use super::check::AuditCheck;
-use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
 use stackrace_base::unit;
 
@@ -38,7 +38,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         let sentence = format!(
             "disturbed: memory ran short (a task waited for it {} of the time, {} swapped)",
             unit::percent(waiting),
-            bytes(swapped)
+            unit::si_bytes(swapped)
         );
         (Grade::Note, sentence)
     } else {

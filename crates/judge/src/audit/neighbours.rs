@@ -41,7 +41,10 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     // Clocks of processors tick in hundredths of a second: of an idle machine the difference may be
     // negative.
     let others = (counted.cpu_machine_busy_ns as f64 - own).max(0.0) / (window * cpus);
-    let waited = counted.pressure_cpu_ns.map(|ns| ns as f64 / window);
+    // For the same reason it may be a little more than all.
+    let others = others.min(1.0);
+    let waited = counted.pressure_cpu_ns;
+    let waited = waited.map(|ns| (ns as f64 / window).min(1.0));
     let foreign = foreign(reading);
     let (device, strange) = foreign.clone().unwrap_or_default();
     let mut evidence = Vec::new();
@@ -142,5 +145,20 @@ mod tests {
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
         trial.counted.cpu_machine_busy_ns = 500_000_000;
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+    }
+
+    #[test]
+    fn nobody_used_more_than_the_whole_machine() {
+        let mut trial = trial();
+        // Ticks that began before the trial: 2.1 s of two processors in one second.
+        trial.counted.cpu_machine_busy_ns = 2_100_000_000;
+        trial.counted.pressure_cpu_ns = Some(1_100_000_000);
+        let finding = found(&CHECK, &trial).unwrap();
+        assert!(
+            finding.sentence.contains("used 100 % of CPU time"),
+            "{}",
+            finding.sentence
+        );
+        assert!(finding.evidence.iter().all(|figure| figure.value <= 1.0));
     }
 }

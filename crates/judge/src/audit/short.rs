@@ -71,6 +71,13 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_counted_as_0_without_a_sign() {
+        let finding = found(&CHECK, &trial()).unwrap();
+        let words = finding.evidence[1].words();
+        assert_eq!(words, "operations 0 (threshold 30)");
+    }
+
+    #[test]
     fn a_note_on_short_trials_has_the_shortest_and_the_median() {
         let mut trial = trial();
         trial.elapsed_ns = 4_000_000;

@@ -43,7 +43,7 @@ pub struct AuditedTrial<'a> {
     pub in_virtual_time: bool,
 }
 
-/// What is said of one trial; none: it is not
+/// The audit of one trial; `None` if it is not
 /// complete, or another tool measured it.
 pub fn trial_audit(of: &AuditedTrial<'_>, trial: &Observation) -> Option<TrialAudit> {
     if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {

@@ -67,9 +67,12 @@ impl Verdict {
 
     /// Degree to which the question is answered, as people read it.
     pub fn grade(&self) -> &'static str {
-        match self.hints() {
-            true => "probably",
-            false => self.state.label(),
+        let failed = |row: &ConfigurationRow| row.left().is_some_and(|left| left.after == 0);
+        match self.state {
+            _ if self.hints() => "probably",
+            // More rounds would not change that.
+            State::TooFew if self.configurations.iter().any(failed) => "failed",
+            state => state.label(),
         }
     }
 }

@@ -62,10 +62,15 @@ pub fn gate(
     let confidence = asked.unwrap_or(pair.head().decide.confidence);
     // Bonferroni over the figures asked about at once.
     let alpha = (1.0 - confidence) / figures.len() as f64;
-    let answers: Vec<FigureAnswer> = figures
+    let failed = compared.iter().chain(baseline).find_map(failed);
+    let mut answers: Vec<FigureAnswer> = figures
         .iter()
         .map(|figure| pair.answer(*figure, alpha, question.worse_than))
         .collect();
+    if failed.is_some() {
+        // No number of rounds takes a failure back.
+        answers.iter_mut().for_each(|answer| answer.more = None);
+    }
     let mut gate = GateAnswer {
         outcome: worst(&answers),
         sentence: String::new(),
@@ -76,7 +81,7 @@ pub fn gate(
         paired: pair.paired(),
         answers,
         undeclared: pair.undeclared(question),
-        failed: compared.iter().chain(baseline).find_map(failed),
+        failed,
         notes: pair.notes(differing),
     };
     if !gate.undeclared.is_empty() {

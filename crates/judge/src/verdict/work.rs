@@ -12,7 +12,7 @@ const MACHINE: [&str; 4] = ["machine", "processor", "processors", "hypervisor"];
 /// amounts of it.
 const MEMORY_SHARE: f64 = 0.05;
 
-/// What differs between two machines, as far as both are on record, one clause each.
+/// Differences between two machines, as far as both are on record, one clause each.
 pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
     let mut differing: Vec<String> = MACHINE
         .iter()
@@ -69,7 +69,7 @@ pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize
     differing
 }
 
-/// Whether two records hold the same results: one run, or two imports of one text.
+/// Returns true if two records hold the same results: one run, or two imports of one text.
 pub(super) fn same_results(a: &Record, b: &Record) -> bool {
     // A text that was imported twice has two run ids and one hash.
     let hashes = |record: &Record| -> Vec<String> {

@@ -4,6 +4,7 @@ use super::table::ExportTable;
 use stackrace_base::event::{CommandRun, Event, shell};
 use stackrace_judge::verdict::{self, Evidence, Verdict};
 use stackrace_results::record::Record;
+use stackrace_results::tables::ColumnOf::{Flag, Made, Real, Text, Time, Whole};
 use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per run.
@@ -34,33 +35,30 @@ fn runs(records: &[Record]) -> DataTable {
         .map(|record| (record, verdict::judge(&Evidence::of(record))))
         .collect();
     let of: &[(&str, ColumnOf<Row<'_>>)] = &[
-        ("run", ColumnOf::Text(|(r, _)| &r.head.run)),
-        ("study", ColumnOf::Text(|(r, _)| &r.head.study_name)),
-        ("study_hash", ColumnOf::Text(|(r, _)| &r.head.study_hash)),
-        ("title", ColumnOf::Text(|(r, _)| &r.head.title)),
-        ("stackrace", ColumnOf::Text(|(r, _)| &r.head.stackrace)),
-        ("command", ColumnOf::Made(|(r, _)| shell(&r.head.command))),
+        ("run", Text(|(r, _)| &r.head.run)),
+        ("study", Text(|(r, _)| &r.head.study_name)),
+        ("study_hash", Text(|(r, _)| &r.head.study_hash)),
+        ("title", Text(|(r, _)| &r.head.title)),
+        ("stackrace", Text(|(r, _)| &r.head.stackrace)),
+        ("command", Made(|(r, _)| shell(&r.head.command))),
         // Text: it may exceed what a signed number of 64 bits holds.
-        ("seed", ColumnOf::Made(|(r, _)| r.head.seed.to_string())),
-        ("imported", ColumnOf::Flag(|(r, _)| Some(r.imported()))),
-        ("started_at", ColumnOf::Time(|(r, _)| r.started_at())),
+        ("seed", Made(|(r, _)| r.head.seed.to_string())),
+        ("imported", Flag(|(r, _)| Some(r.imported()))),
+        ("started_at", Time(|(r, _)| r.started_at())),
         (
             "ended_at",
-            ColumnOf::Time(|(r, _)| r.ended().map_or("", |ended| ended.at)),
+            Time(|(r, _)| r.ended().map_or("", |ended| ended.at)),
         ),
         (
             "ended",
-            ColumnOf::Text(|(r, _)| r.ended().map_or("", |ended| ended.reason)),
+            Text(|(r, _)| r.ended().map_or("", |ended| ended.reason)),
         ),
-        (
-            "elapsed_s",
-            ColumnOf::Real(|(r, _)| Some(r.elapsed_seconds())),
-        ),
-        ("rounds", ColumnOf::Whole(|(_, v)| Some(v.rounds.into()))),
-        ("confidence", ColumnOf::Real(|(_, v)| Some(v.confidence))),
-        ("margin", ColumnOf::Real(|(_, v)| Some(v.margin))),
-        ("state", ColumnOf::Text(|(_, v)| v.state.name())),
-        ("sentence", ColumnOf::Text(|(_, v)| &v.sentence)),
+        ("elapsed_s", Real(|(r, _)| Some(r.elapsed_seconds()))),
+        ("rounds", Whole(|(_, v)| Some(v.rounds.into()))),
+        ("confidence", Real(|(_, v)| Some(v.confidence))),
+        ("margin", Real(|(_, v)| Some(v.margin))),
+        ("state", Text(|(_, v)| v.state.name())),
+        ("sentence", Text(|(_, v)| &v.sentence)),
     ];
     DataTable {
         columns: columns(&rows, of),
@@ -125,16 +123,13 @@ fn environment(records: &[Record]) -> DataTable {
         }
     }
     let of: &[(&str, ColumnOf<Told<'_>>)] = &[
-        ("run", ColumnOf::Text(|t| t.run)),
-        ("round", ColumnOf::Whole(|t| t.round.map(Into::into))),
-        ("configuration", ColumnOf::Text(|t| t.configuration)),
-        (
-            "height",
-            ColumnOf::Whole(|t| t.height.map(|height| height as u64)),
-        ),
-        ("layer", ColumnOf::Text(|t| t.layer)),
-        ("fact", ColumnOf::Text(|t| t.fact)),
-        ("value", ColumnOf::Text(|t| t.value)),
+        ("run", Text(|t| t.run)),
+        ("round", Whole(|t| t.round.map(Into::into))),
+        ("configuration", Text(|t| t.configuration)),
+        ("height", Whole(|t| t.height.map(|height| height as u64))),
+        ("layer", Text(|t| t.layer)),
+        ("fact", Text(|t| t.fact)),
+        ("value", Text(|t| t.value)),
     ];
     DataTable {
         columns: columns(&rows, of),
@@ -171,22 +166,19 @@ fn commands(records: &[Record]) -> DataTable {
     // Output is kept as text although it may be long: a failed command cannot be understood without
     // it.
     let of: &[(&str, ColumnOf<Ran<'_>>)] = &[
-        ("run", ColumnOf::Text(|r| r.run)),
-        ("round", ColumnOf::Whole(|r| r.round.map(Into::into))),
-        ("logged_at", ColumnOf::Time(|r| r.logged_at)),
-        ("host", ColumnOf::Text(|r| &r.command.host)),
-        ("command", ColumnOf::Made(|r| shell(&r.command.argv))),
+        ("run", Text(|r| r.run)),
+        ("round", Whole(|r| r.round.map(Into::into))),
+        ("logged_at", Time(|r| r.logged_at)),
+        ("host", Text(|r| &r.command.host)),
+        ("command", Made(|r| shell(&r.command.argv))),
         // A status is never below 0: a signal has none.
         (
             "status",
-            ColumnOf::Whole(|r| r.command.status.and_then(|status| status.try_into().ok())),
+            Whole(|r| r.command.status.and_then(|status| status.try_into().ok())),
         ),
-        (
-            "elapsed_ns",
-            ColumnOf::Whole(|r| Some(r.command.elapsed_ns)),
-        ),
-        ("stdout", ColumnOf::Text(|r| &r.command.stdout)),
-        ("stderr", ColumnOf::Text(|r| &r.command.stderr)),
+        ("elapsed_ns", Whole(|r| Some(r.command.elapsed_ns))),
+        ("stdout", Text(|r| &r.command.stdout)),
+        ("stderr", Text(|r| &r.command.stderr)),
     ];
     DataTable {
         columns: columns(&rows, of),

@@ -3,6 +3,7 @@
 use super::table::ExportTable;
 use stackrace_judge::verdict::{self, Comparison, Evidence, Verdict};
 use stackrace_results::record::Record;
+use stackrace_results::tables::ColumnOf::{Real, Text, Whole};
 use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per comparison.
@@ -39,47 +40,35 @@ fn comparisons(records: &[Record]) -> DataTable {
         })
         .collect();
     let of: &[(&str, ColumnOf<Row<'_>>)] = &[
-        ("run", ColumnOf::Text(|r| &r.record.head.run)),
-        ("study", ColumnOf::Text(|r| &r.record.head.study_name)),
-        ("title", ColumnOf::Text(|r| &r.record.head.title)),
-        ("baseline", ColumnOf::Text(|r| &r.comparison.a)),
-        ("compared", ColumnOf::Text(|r| &r.comparison.b)),
-        ("within", ColumnOf::Text(|r| &r.comparison.within)),
-        ("workload", ColumnOf::Text(|r| &r.comparison.workload)),
+        ("run", Text(|r| &r.record.head.run)),
+        ("study", Text(|r| &r.record.head.study_name)),
+        ("title", Text(|r| &r.record.head.title)),
+        ("baseline", Text(|r| &r.comparison.a)),
+        ("compared", Text(|r| &r.comparison.b)),
+        ("within", Text(|r| &r.comparison.within)),
+        ("workload", Text(|r| &r.comparison.workload)),
         (
             "metric",
-            ColumnOf::Text(|r| r.comparison.metric.as_ref().map_or("", |m| &m.name)),
+            Text(|r| r.comparison.metric.as_ref().map_or("", |m| &m.name)),
         ),
         (
             "better",
-            ColumnOf::Text(|r| r.comparison.metric.as_ref().map_or("", |m| m.better.word())),
+            Text(|r| r.comparison.metric.as_ref().map_or("", |m| m.better.word())),
         ),
-        (
-            "ratio",
-            ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.estimate)),
-        ),
-        ("low", ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.low))),
-        (
-            "high",
-            ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.high)),
-        ),
-        (
-            "resolution",
-            ColumnOf::Real(|r| Some(r.comparison.coarse.resolution)),
-        ),
-        ("word", ColumnOf::Text(|r| r.comparison.word.name())),
-        ("text", ColumnOf::Text(|r| &r.comparison.text)),
-        (
-            "rounds",
-            ColumnOf::Whole(|r| Some(r.comparison.rounds.len() as u64)),
-        ),
+        ("ratio", Real(|r| r.comparison.ratio.map(|i| i.estimate))),
+        ("low", Real(|r| r.comparison.ratio.map(|i| i.low))),
+        ("high", Real(|r| r.comparison.ratio.map(|i| i.high))),
+        ("resolution", Real(|r| Some(r.comparison.coarse.resolution))),
+        ("word", Text(|r| r.comparison.word.name())),
+        ("text", Text(|r| &r.comparison.text)),
+        ("rounds", Whole(|r| Some(r.comparison.rounds.len() as u64))),
         (
             "checked_at",
-            ColumnOf::Whole(|r| r.verdict.checked_at.map(Into::into)),
+            Whole(|r| r.verdict.checked_at.map(Into::into)),
         ),
-        ("confidence", ColumnOf::Real(|r| Some(r.verdict.confidence))),
-        ("margin", ColumnOf::Real(|r| Some(r.verdict.margin))),
-        ("state", ColumnOf::Text(|r| r.verdict.state.name())),
+        ("confidence", Real(|r| Some(r.verdict.confidence))),
+        ("margin", Real(|r| Some(r.verdict.margin))),
+        ("state", Text(|r| r.verdict.state.name())),
     ];
     DataTable {
         columns: columns(&rows, of),

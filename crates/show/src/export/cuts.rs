@@ -3,6 +3,7 @@
 use super::table::ExportTable;
 use stackrace_base::event::{CheckedPromises, Cut, Event};
 use stackrace_results::record::Record;
+use stackrace_results::tables::ColumnOf::{Flag, Made, Text, Whole};
 use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per cut.
@@ -50,12 +51,12 @@ type CutColumn<'a> = (&'static str, ColumnOf<CutOfRun<'a>>);
 /// Columns on the cut itself and how it came back.
 fn about<'a>() -> Vec<CutColumn<'a>> {
     vec![
-        ("run", ColumnOf::Text(|r| &r.record.head.run)),
-        ("study", ColumnOf::Text(|r| &r.record.head.study_name)),
+        ("run", Text(|r| &r.record.head.run)),
+        ("study", Text(|r| &r.record.head.study_name)),
         (
             "configuration",
             // A log of others may name one that its head does not have.
-            ColumnOf::Made(|r| {
+            Made(|r| {
                 let all = &r.record.head.configurations;
                 all.get(r.cut.configuration)
                     .map_or(String::new(), |head| head.name.clone())
@@ -63,36 +64,30 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
         ),
         (
             "workload",
-            ColumnOf::Made(|r| {
+            Made(|r| {
                 let all = &r.record.head.workloads;
                 all.get(r.cut.workload)
                     .map_or(String::new(), |head| head.name.clone())
             }),
         ),
-        ("round", ColumnOf::Whole(|r| Some(r.cut.round.into()))),
-        ("cut", ColumnOf::Whole(|r| Some(r.cut.number.into()))),
+        ("round", Whole(|r| Some(r.cut.round.into()))),
+        ("cut", Whole(|r| Some(r.cut.number.into()))),
         // Text: it may exceed what a signed number of 64 bits holds.
-        ("seed", ColumnOf::Made(|r| r.cut.seed.to_string())),
-        ("at_ns", ColumnOf::Whole(|r| Some(r.cut.at_ns))),
+        ("seed", Made(|r| r.cut.seed.to_string())),
+        ("at_ns", Whole(|r| Some(r.cut.at_ns))),
         // Readers group by these two: a cut in a flush is harder than one anywhere.
-        ("stratum", ColumnOf::Text(|r| &r.cut.stratum)),
-        ("of", ColumnOf::Text(|r| &r.cut.of)),
-        ("mounted", ColumnOf::Flag(|r| Some(r.cut.recovery.mounted))),
+        ("stratum", Text(|r| &r.cut.stratum)),
+        ("of", Text(|r| &r.cut.of)),
+        ("mounted", Flag(|r| Some(r.cut.recovery.mounted))),
         (
             "needed_operator",
-            ColumnOf::Flag(|r| Some(r.cut.recovery.needed_operator)),
+            Flag(|r| Some(r.cut.recovery.needed_operator)),
         ),
         // As typed, so that they can be tried by hand.
-        (
-            "repair",
-            ColumnOf::Made(|r| r.cut.recovery.repair.join("; ")),
-        ),
-        (
-            "mount_ns",
-            ColumnOf::Whole(|r| Some(r.cut.recovery.mount_ns)),
-        ),
+        ("repair", Made(|r| r.cut.recovery.repair.join("; "))),
+        ("mount_ns", Whole(|r| Some(r.cut.recovery.mount_ns))),
         // True also where nothing could be mounted, and the counts are empty.
-        ("broken", ColumnOf::Flag(|r| Some(r.cut.broke_a_promise()))),
+        ("broken", Flag(|r| Some(r.cut.broke_a_promise()))),
     ]
 }
 
@@ -100,39 +95,21 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
 fn found<'a>() -> Vec<CutColumn<'a>> {
     vec![
         // Missing, not 0, where nothing could be mounted: it was never looked for.
-        ("promised", ColumnOf::Whole(|r| r.number(|f| f.promised))),
-        ("lost", ColumnOf::Whole(|r| r.number(|f| f.counts.lost))),
-        ("torn", ColumnOf::Whole(|r| r.number(|f| f.counts.torn))),
-        ("stale", ColumnOf::Whole(|r| r.number(|f| f.counts.stale))),
-        (
-            "misplaced",
-            ColumnOf::Whole(|r| r.number(|f| f.counts.misplaced)),
-        ),
-        (
-            "swapped",
-            ColumnOf::Whole(|r| r.number(|f| f.counts.swapped)),
-        ),
-        (
-            "collateral",
-            ColumnOf::Whole(|r| r.number(|f| f.counts.collateral)),
-        ),
-        (
-            "reordered",
-            ColumnOf::Whole(|r| r.number(|f| f.counts.reordered)),
-        ),
+        ("promised", Whole(|r| r.number(|f| f.promised))),
+        ("lost", Whole(|r| r.number(|f| f.counts.lost))),
+        ("torn", Whole(|r| r.number(|f| f.counts.torn))),
+        ("stale", Whole(|r| r.number(|f| f.counts.stale))),
+        ("misplaced", Whole(|r| r.number(|f| f.counts.misplaced))),
+        ("swapped", Whole(|r| r.number(|f| f.counts.swapped))),
+        ("collateral", Whole(|r| r.number(|f| f.counts.collateral))),
+        ("reordered", Whole(|r| r.number(|f| f.counts.reordered))),
         // What is at rest was no work of the trial: it is not counted here.
-        (
-            "rpo_operations",
-            ColumnOf::Whole(|r| r.number(|f| f.rpo_operations)),
-        ),
-        ("rpo_ns", ColumnOf::Whole(|r| r.number(|f| f.rpo_ns))),
+        ("rpo_operations", Whole(|r| r.number(|f| f.rpo_operations))),
+        ("rpo_ns", Whole(|r| r.number(|f| f.rpo_ns))),
         (
             "unpromised_lost",
-            ColumnOf::Whole(|r| r.number(|f| f.unpromised_lost)),
+            Whole(|r| r.number(|f| f.unpromised_lost)),
         ),
-        (
-            "unpromised_ns",
-            ColumnOf::Whole(|r| r.number(|f| f.unpromised_ns)),
-        ),
+        ("unpromised_ns", Whole(|r| r.number(|f| f.unpromised_ns))),
     ]
 }

@@ -4,6 +4,7 @@ use super::table::ExportTable;
 use super::trials::{ExportTrial, keys, of};
 use stackrace_base::event::{OperationObservation, PhaseObservation, TimingObservation};
 use stackrace_results::record::Record;
+use stackrace_results::tables::ColumnOf::{Real, Text, Whole};
 use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per trial and phase.
@@ -58,8 +59,8 @@ fn table<'a, R>(
     table.extend(columns(
         &phases,
         &[
-            ("phase_position", ColumnOf::Whole(|p| Some(p.at as u64))),
-            ("phase", ColumnOf::Text(|p| &p.seen.name)),
+            ("phase_position", Whole(|p| Some(p.at as u64))),
+            ("phase", Text(|p| &p.seen.name)),
         ],
     ));
     table.extend(columns(rows, own));
@@ -76,30 +77,30 @@ fn phases(records: &[Record]) -> DataTable {
         &rows,
         |phase| *phase,
         &[
-            ("elapsed_ns", ColumnOf::Whole(|p| Some(p.seen.elapsed_ns))),
-            ("operations", ColumnOf::Whole(|p| sum(p, |op| op.count))),
-            ("bytes", ColumnOf::Whole(|p| sum(p, |op| op.bytes))),
+            ("elapsed_ns", Whole(|p| Some(p.seen.elapsed_ns))),
+            ("operations", Whole(|p| sum(p, |op| op.count))),
+            ("bytes", Whole(|p| sum(p, |op| op.bytes))),
             // How it was measured, beside what was.
-            ("engine", ColumnOf::Text(|p| &p.seen.engine)),
-            ("clock", ColumnOf::Text(|p| &p.seen.clock)),
+            ("engine", Text(|p| &p.seen.engine)),
+            ("clock", Text(|p| &p.seen.clock)),
             (
                 "depth_achieved",
-                ColumnOf::Real(|p| Some(p.seen.depth_achieved).filter(|depth| *depth > 0.0)),
+                Real(|p| Some(p.seen.depth_achieved).filter(|depth| *depth > 0.0)),
             ),
-            ("offered_per_s", ColumnOf::Real(|p| p.seen.offered_per_s)),
+            ("offered_per_s", Real(|p| p.seen.offered_per_s)),
             // What the generator owed, and how late it was: no storage causes that.
-            ("unissued", ColumnOf::Whole(|p| p.seen.unissued)),
+            ("unissued", Whole(|p| p.seen.unissued)),
             (
                 "lateness_ns_p50",
-                ColumnOf::Whole(|p| p.seen.lateness.as_ref().map(|late| late.ns_p50)),
+                Whole(|p| p.seen.lateness.as_ref().map(|late| late.ns_p50)),
             ),
             (
                 "lateness_ns_p99",
-                ColumnOf::Whole(|p| p.seen.lateness.as_ref().map(|late| late.ns_p99)),
+                Whole(|p| p.seen.lateness.as_ref().map(|late| late.ns_p99)),
             ),
             (
                 "lateness_ns_max",
-                ColumnOf::Whole(|p| p.seen.lateness.as_ref().map(|late| late.ns_max)),
+                Whole(|p| p.seen.lateness.as_ref().map(|late| late.ns_max)),
             ),
         ],
     )
@@ -119,48 +120,27 @@ fn latency(records: &[Record]) -> DataTable {
         &rows,
         |(phase, _)| *phase,
         &[
-            ("operation", ColumnOf::Text(|(_, op)| &op.op)),
-            ("count", ColumnOf::Whole(|(_, op)| Some(op.count))),
-            ("bytes", ColumnOf::Whole(|(_, op)| Some(op.bytes))),
-            (
-                "latency_ns_min",
-                ColumnOf::Whole(|(_, op)| Some(op.latency_ns_min)),
-            ),
-            (
-                "latency_ns_mean",
-                ColumnOf::Real(|(_, op)| Some(op.latency_ns_mean)),
-            ),
-            (
-                "latency_ns_p50",
-                ColumnOf::Whole(|(_, op)| Some(op.latency_ns_p50)),
-            ),
-            (
-                "latency_ns_p95",
-                ColumnOf::Whole(|(_, op)| Some(op.latency_ns_p95)),
-            ),
-            (
-                "latency_ns_p99",
-                ColumnOf::Whole(|(_, op)| Some(op.latency_ns_p99)),
-            ),
-            (
-                "latency_ns_p999",
-                ColumnOf::Whole(|(_, op)| op.latency_ns_p999),
-            ),
-            (
-                "latency_ns_max",
-                ColumnOf::Whole(|(_, op)| Some(op.latency_ns_max)),
-            ),
+            ("operation", Text(|(_, op)| &op.op)),
+            ("count", Whole(|(_, op)| Some(op.count))),
+            ("bytes", Whole(|(_, op)| Some(op.bytes))),
+            ("latency_ns_min", Whole(|(_, op)| Some(op.latency_ns_min))),
+            ("latency_ns_mean", Real(|(_, op)| Some(op.latency_ns_mean))),
+            ("latency_ns_p50", Whole(|(_, op)| Some(op.latency_ns_p50))),
+            ("latency_ns_p95", Whole(|(_, op)| Some(op.latency_ns_p95))),
+            ("latency_ns_p99", Whole(|(_, op)| Some(op.latency_ns_p99))),
+            ("latency_ns_p999", Whole(|(_, op)| op.latency_ns_p999)),
+            ("latency_ns_max", Whole(|(_, op)| Some(op.latency_ns_max))),
             (
                 "service_ns_p50",
-                ColumnOf::Whole(|row| service(row, |timing| timing.ns_p50)),
+                Whole(|row| service(row, |timing| timing.ns_p50)),
             ),
             (
                 "service_ns_p99",
-                ColumnOf::Whole(|row| service(row, |timing| timing.ns_p99)),
+                Whole(|row| service(row, |timing| timing.ns_p99)),
             ),
             (
                 "service_ns_max",
-                ColumnOf::Whole(|row| service(row, |timing| timing.ns_max)),
+                Whole(|row| service(row, |timing| timing.ns_max)),
             ),
         ],
     )
@@ -181,18 +161,18 @@ fn series(records: &[Record]) -> DataTable {
         &[
             (
                 "offset_ns",
-                ColumnOf::Whole(|(p, at, _)| Some(p.seen.step_ns.saturating_mul(*at as u64))),
+                Whole(|(p, at, _)| Some(p.seen.step_ns.saturating_mul(*at as u64))),
             ),
             // The last step ends with the phase.
             (
                 "width_ns",
-                ColumnOf::Whole(|(p, at, _)| {
+                Whole(|(p, at, _)| {
                     let offset = p.seen.step_ns.saturating_mul(*at as u64);
                     Some(p.seen.elapsed_ns.saturating_sub(offset).min(p.seen.step_ns))
                 }),
             ),
-            ("operations", ColumnOf::Whole(|(_, _, (ops, _))| Some(*ops))),
-            ("bytes", ColumnOf::Whole(|(_, _, (_, bytes))| Some(*bytes))),
+            ("operations", Whole(|(_, _, (ops, _))| Some(*ops))),
+            ("bytes", Whole(|(_, _, (_, bytes))| Some(*bytes))),
         ],
     )
 }

@@ -3,7 +3,8 @@
 use super::table::ExportTable;
 use stackrace_base::event::{ConfigurationHead, DeviceCounted, Observation, WorkloadHead};
 use stackrace_results::record::Record;
-use stackrace_results::tables::{Column, ColumnOf, ColumnValues, DataTable, columns};
+use stackrace_results::tables::ColumnOf::{Flag, Made, Real, Text, Time, Whole};
+use stackrace_results::tables::{Column, ColumnValues, DataTable, columns};
 
 /// One row per trial and metric.
 pub(super) const OBSERVATIONS: ExportTable = ExportTable {
@@ -77,24 +78,21 @@ pub(super) fn keys(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     let mut before = columns(
         trials,
         &[
-            ("run", ColumnOf::Text(|t| &t.record.head.run)),
-            ("study", ColumnOf::Text(|t| &t.record.head.study_name)),
-            ("title", ColumnOf::Text(|t| &t.record.head.title)),
-            ("trial", ColumnOf::Whole(|t| Some(t.at as u64))),
-            ("round", ColumnOf::Whole(|t| Some(t.seen.round.into()))),
-            (
-                "position",
-                ColumnOf::Whole(|t| Some(t.seen.position as u64)),
-            ),
-            ("configuration", ColumnOf::Text(|t| &t.configuration.name)),
+            ("run", Text(|t| &t.record.head.run)),
+            ("study", Text(|t| &t.record.head.study_name)),
+            ("title", Text(|t| &t.record.head.title)),
+            ("trial", Whole(|t| Some(t.at as u64))),
+            ("round", Whole(|t| Some(t.seen.round.into()))),
+            ("position", Whole(|t| Some(t.seen.position as u64))),
+            ("configuration", Text(|t| &t.configuration.name)),
         ],
     );
     let after = columns(
         trials,
         &[
-            ("workload", ColumnOf::Text(|t| &t.workload.name)),
-            ("kind", ColumnOf::Text(|t| &t.workload.kind)),
-            ("ended", ColumnOf::Text(|t| t.seen.ended.word())),
+            ("workload", Text(|t| &t.workload.name)),
+            ("kind", Text(|t| &t.workload.kind)),
+            ("ended", Text(|t| t.seen.ended.word())),
         ],
     );
     // Levels stand with the other keys, before what was measured.
@@ -141,29 +139,20 @@ fn observations(records: &[Record]) -> DataTable {
     columns.extend(stackrace_results::tables::columns(
         &rows,
         &[
-            (
-                "metric",
-                ColumnOf::Text(|(t, m)| &t.workload.metrics[*m].name),
-            ),
-            (
-                "unit",
-                ColumnOf::Text(|(t, m)| &t.workload.metrics[*m].unit),
-            ),
+            ("metric", Text(|(t, m)| &t.workload.metrics[*m].name)),
+            ("unit", Text(|(t, m)| &t.workload.metrics[*m].unit)),
             (
                 "better",
-                ColumnOf::Text(|(t, m)| t.workload.metrics[*m].better.word()),
+                Text(|(t, m)| t.workload.metrics[*m].better.word()),
             ),
             // The first metric is the one a verdict rests on.
-            ("primary", ColumnOf::Flag(|(_, m)| Some(*m == 0))),
+            ("primary", Flag(|(_, m)| Some(*m == 0))),
             (
                 "value",
-                ColumnOf::Real(|(t, m)| t.seen.metrics.get(*m).copied().flatten()),
+                Real(|(t, m)| t.seen.metrics.get(*m).copied().flatten()),
             ),
-            ("started_at", ColumnOf::Time(|(t, _)| &t.seen.started_at)),
-            (
-                "elapsed_ns",
-                ColumnOf::Whole(|(t, _)| t.own(t.seen.elapsed_ns)),
-            ),
+            ("started_at", Time(|(t, _)| &t.seen.started_at)),
+            ("elapsed_ns", Whole(|(t, _)| t.own(t.seen.elapsed_ns))),
         ],
     ));
     DataTable { columns }
@@ -175,53 +164,38 @@ fn trials(records: &[Record]) -> DataTable {
     table.extend(columns(
         &trials,
         &[
-            (
-                "error",
-                ColumnOf::Text(|t| t.seen.ended.error().unwrap_or_default()),
-            ),
-            ("started_at", ColumnOf::Time(|t| &t.seen.started_at)),
-            ("elapsed_ns", ColumnOf::Whole(|t| t.own(t.seen.elapsed_ns))),
+            ("error", Text(|t| t.seen.ended.error().unwrap_or_default())),
+            ("started_at", Time(|t| &t.seen.started_at)),
+            ("elapsed_ns", Whole(|t| t.own(t.seen.elapsed_ns))),
             (
                 "slice_ns",
-                ColumnOf::Whole(|t| Some(t.seen.sliced.as_ref()?.slice_ns)),
+                Whole(|t| Some(t.seen.sliced.as_ref()?.slice_ns)),
             ),
-            (
-                "slices",
-                ColumnOf::Whole(|t| Some(t.seen.sliced.as_ref()?.slices)),
-            ),
-            ("prepare_ns", ColumnOf::Whole(|t| t.own(t.seen.prepare_ns))),
-            ("settle_ns", ColumnOf::Whole(|t| t.own(t.seen.settle_ns))),
+            ("slices", Whole(|t| Some(t.seen.sliced.as_ref()?.slices))),
+            ("prepare_ns", Whole(|t| t.own(t.seen.prepare_ns))),
+            ("settle_ns", Whole(|t| t.own(t.seen.settle_ns))),
             (
                 "precondition_ns",
-                ColumnOf::Whole(|t| Some(t.seen.preconditioned.as_ref()?.elapsed_ns)),
+                Whole(|t| Some(t.seen.preconditioned.as_ref()?.elapsed_ns)),
             ),
             (
                 "precondition_passes",
-                ColumnOf::Whole(|t| Some(t.seen.preconditioned.as_ref()?.passes.len() as u64)),
+                Whole(|t| Some(t.seen.preconditioned.as_ref()?.passes.len() as u64)),
             ),
             (
                 "precondition_steady",
-                ColumnOf::Flag(|t| Some(t.seen.preconditioned.as_ref()?.steady)),
+                Flag(|t| Some(t.seen.preconditioned.as_ref()?.steady)),
             ),
-            ("caches", ColumnOf::Text(|t| &t.seen.settled.caches)),
-            (
-                "remounted",
-                ColumnOf::Flag(|t| t.own(t.seen.settled.remounted)),
-            ),
-            (
-                "resident_bytes",
-                ColumnOf::Whole(|t| t.seen.settled.resident_bytes),
-            ),
-            (
-                "prepared_bytes",
-                ColumnOf::Whole(|t| t.seen.settled.prepared_bytes),
-            ),
+            ("caches", Text(|t| &t.seen.settled.caches)),
+            ("remounted", Flag(|t| t.own(t.seen.settled.remounted))),
+            ("resident_bytes", Whole(|t| t.seen.settled.resident_bytes)),
+            ("prepared_bytes", Whole(|t| t.seen.settled.prepared_bytes)),
         ],
     ));
     table.extend(counted(&trials));
     table.extend(columns(
         &trials,
-        &[("notes", ColumnOf::Made(|t| t.seen.notes.join("; ")))],
+        &[("notes", Made(|t| t.seen.notes.join("; ")))],
     ));
     DataTable { columns: table }
 }
@@ -231,53 +205,35 @@ fn counted(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     columns(
         trials,
         &[
-            (
-                "cpu_user_ns",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_user_ns)),
-            ),
+            ("cpu_user_ns", Whole(|t| t.own(t.seen.counted.cpu_user_ns))),
             (
                 "cpu_system_ns",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_system_ns)),
+                Whole(|t| t.own(t.seen.counted.cpu_system_ns)),
             ),
             (
                 "cpu_machine_busy_ns",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_machine_busy_ns)),
+                Whole(|t| t.own(t.seen.counted.cpu_machine_busy_ns)),
             ),
             (
                 "cpu_steal_ns",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_steal_ns)),
+                Whole(|t| t.own(t.seen.counted.cpu_steal_ns)),
             ),
-            (
-                "cpus",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.cpus.into())),
-            ),
+            ("cpus", Whole(|t| t.own(t.seen.counted.cpus.into()))),
             (
                 "asked_read_bytes",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.asked_read_bytes)),
+                Whole(|t| t.own(t.seen.counted.asked_read_bytes)),
             ),
             (
                 "fetched_bytes",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.fetched_bytes)),
+                Whole(|t| t.own(t.seen.counted.fetched_bytes)),
             ),
-            (
-                "sent_bytes",
-                ColumnOf::Whole(|t| t.own(t.seen.counted.sent_bytes)),
-            ),
-            (
-                "cache_hit_bytes",
-                ColumnOf::Whole(|t| t.seen.counted.cache_hit_bytes),
-            ),
-            (
-                "pressure_cpu_ns",
-                ColumnOf::Whole(|t| t.seen.counted.pressure_cpu_ns),
-            ),
-            (
-                "pressure_io_ns",
-                ColumnOf::Whole(|t| t.seen.counted.pressure_io_ns),
-            ),
+            ("sent_bytes", Whole(|t| t.own(t.seen.counted.sent_bytes))),
+            ("cache_hit_bytes", Whole(|t| t.seen.counted.cache_hit_bytes)),
+            ("pressure_cpu_ns", Whole(|t| t.seen.counted.pressure_cpu_ns)),
+            ("pressure_io_ns", Whole(|t| t.seen.counted.pressure_io_ns)),
             (
                 "pressure_memory_ns",
-                ColumnOf::Whole(|t| t.seen.counted.pressure_memory_ns),
+                Whole(|t| t.seen.counted.pressure_memory_ns),
             ),
         ],
     )
@@ -298,32 +254,23 @@ fn devices(records: &[Record]) -> DataTable {
         &rows,
         &[
             // Devices are listed from the bottom of the stack up.
-            ("height", ColumnOf::Whole(|(_, at, _)| Some(*at as u64))),
-            ("device", ColumnOf::Text(|(_, _, device)| &device.device)),
-            (
-                "reads",
-                ColumnOf::Whole(|(_, _, device)| Some(device.reads)),
-            ),
+            ("height", Whole(|(_, at, _)| Some(*at as u64))),
+            ("device", Text(|(_, _, device)| &device.device)),
+            ("reads", Whole(|(_, _, device)| Some(device.reads))),
             (
                 "read_bytes",
-                ColumnOf::Whole(|(_, _, device)| Some(device.read_bytes)),
+                Whole(|(_, _, device)| Some(device.read_bytes)),
             ),
-            (
-                "writes",
-                ColumnOf::Whole(|(_, _, device)| Some(device.writes)),
-            ),
+            ("writes", Whole(|(_, _, device)| Some(device.writes))),
             (
                 "written_bytes",
-                ColumnOf::Whole(|(_, _, device)| Some(device.written_bytes)),
+                Whole(|(_, _, device)| Some(device.written_bytes)),
             ),
-            ("flushes", ColumnOf::Whole(|(_, _, device)| device.flushes)),
-            (
-                "busy_ns",
-                ColumnOf::Whole(|(_, _, device)| Some(device.busy_ns)),
-            ),
+            ("flushes", Whole(|(_, _, device)| device.flushes)),
+            ("busy_ns", Whole(|(_, _, device)| Some(device.busy_ns))),
             (
                 "weighted_ns",
-                ColumnOf::Whole(|(_, _, device)| Some(device.weighted_ns)),
+                Whole(|(_, _, device)| Some(device.weighted_ns)),
             ),
         ],
     ));

@@ -4,35 +4,28 @@
 //! follows the configuration's name. What exported tables have too (`docs/formats/export.md`) is called
 //! as there; what they have in nanoseconds (`_ns`) is in seconds (`_s`).
 
-use super::{ReportForm, ReportOptions, audited};
+use super::audited;
+use super::form::{ReportForm, ReportOptions};
 use stackrace_base::event::{
     ConfigurationHead, DeviceCounted, MetricHead, Observation, WorkloadHead,
 };
 use stackrace_judge::audit::{LimitedBy, TrialAudit};
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
-use stackrace_results::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
+use stackrace_results::tables::ColumnOf::{Made, Real, Text, Whole};
+use stackrace_results::tables::{Column, ColumnValues, DataTable, TableForm, columns};
 
 /// The form for spreadsheets.
-pub(super) struct Csv;
+pub(super) const CSV: ReportForm = ReportForm {
+    name: "csv",
+    summary: "one row per trial and metric",
+    extension: "csv",
+    render,
+};
 
-impl ReportForm for Csv {
-    fn name(&self) -> &'static str {
-        "csv"
-    }
-
-    fn summary(&self) -> &'static str {
-        "one row per trial and metric"
-    }
-
-    fn extension(&self) -> &'static str {
-        "csv"
-    }
-
-    fn render(&self, record: &Record, _: &Verdict, _: &ReportOptions) -> Vec<u8> {
-        // Writing to memory cannot fail, and every row has a cell for every column.
-        TableForm::Csv.render(&table(record)).unwrap_or_default()
-    }
+fn render(record: &Record, _: &Verdict, _: &ReportOptions) -> Vec<u8> {
+    // Writing to memory cannot fail, and every row has a cell for every column.
+    TableForm::Csv.render(&table(record)).unwrap_or_default()
 }
 
 /// One metric of one trial.
@@ -115,13 +108,10 @@ fn names(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,
         &[
-            ("run", ColumnOf::Text(|r| &r.record.head.run)),
-            ("round", ColumnOf::Whole(|r| Some(r.trial.round.into()))),
-            (
-                "position",
-                ColumnOf::Whole(|r| Some(r.trial.position as u64)),
-            ),
-            ("configuration", ColumnOf::Text(|r| &r.configuration.name)),
+            ("run", Text(|r| &r.record.head.run)),
+            ("round", Whole(|r| Some(r.trial.round.into()))),
+            ("position", Whole(|r| Some(r.trial.position as u64))),
+            ("configuration", Text(|r| &r.configuration.name)),
         ],
     )
 }
@@ -131,17 +121,14 @@ fn figures(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,
         &[
-            ("workload", ColumnOf::Text(|r| &r.workload.name)),
-            ("metric", ColumnOf::Text(|r| &r.metric.name)),
-            ("unit", ColumnOf::Text(|r| &r.metric.unit)),
-            ("better", ColumnOf::Text(|r| r.metric.better.word())),
-            ("value", ColumnOf::Real(|r| r.value)),
-            ("ended", ColumnOf::Text(|r| r.trial.ended.word())),
-            (
-                "error",
-                ColumnOf::Text(|r| r.trial.ended.error().unwrap_or_default()),
-            ),
-            ("started_at", ColumnOf::Text(|r| &r.trial.started_at)),
+            ("workload", Text(|r| &r.workload.name)),
+            ("metric", Text(|r| &r.metric.name)),
+            ("unit", Text(|r| &r.metric.unit)),
+            ("better", Text(|r| r.metric.better.word())),
+            ("value", Real(|r| r.value)),
+            ("ended", Text(|r| r.trial.ended.word())),
+            ("error", Text(|r| r.trial.ended.error().unwrap_or_default())),
+            ("started_at", Text(|r| &r.trial.started_at)),
         ],
     )
 }
@@ -151,46 +138,37 @@ fn counted(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,
         &[
-            (
-                "elapsed_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.elapsed_ns)),
-            ),
+            ("elapsed_s", Real(|r| r.seconds(r.trial.elapsed_ns))),
             (
                 "slice_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.sliced.as_ref()?.slice_ns)),
+                Real(|r| r.seconds(r.trial.sliced.as_ref()?.slice_ns)),
             ),
-            (
-                "slices",
-                ColumnOf::Whole(|r| r.own(r.trial.sliced.as_ref()?.slices)),
-            ),
-            (
-                "prepare_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.prepare_ns)),
-            ),
-            ("settle_s", ColumnOf::Real(|r| r.seconds(r.trial.settle_ns))),
+            ("slices", Whole(|r| r.own(r.trial.sliced.as_ref()?.slices))),
+            ("prepare_s", Real(|r| r.seconds(r.trial.prepare_ns))),
+            ("settle_s", Real(|r| r.seconds(r.trial.settle_ns))),
             (
                 "caches",
-                ColumnOf::Text(|r| r.own(&*r.trial.settled.caches).unwrap_or_default()),
+                Text(|r| r.own(&*r.trial.settled.caches).unwrap_or_default()),
             ),
             (
                 "resident_bytes",
-                ColumnOf::Whole(|r| r.own(r.trial.settled.resident_bytes?)),
+                Whole(|r| r.own(r.trial.settled.resident_bytes?)),
             ),
             (
                 "cpu_user_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.cpu_user_ns)),
+                Real(|r| r.seconds(r.trial.counted.cpu_user_ns)),
             ),
             (
                 "cpu_system_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.cpu_system_ns)),
+                Real(|r| r.seconds(r.trial.counted.cpu_system_ns)),
             ),
             (
                 "cpu_machine_busy_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.cpu_machine_busy_ns)),
+                Real(|r| r.seconds(r.trial.counted.cpu_machine_busy_ns)),
             ),
             (
                 "cpu_steal_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.cpu_steal_ns)),
+                Real(|r| r.seconds(r.trial.counted.cpu_steal_ns)),
             ),
         ],
     )
@@ -203,50 +181,41 @@ fn observed(rows: &[CsvRow<'_>]) -> Vec<Column> {
         &[
             (
                 "device",
-                ColumnOf::Text(|r| r.device().map_or("", |device| &device.device)),
+                Text(|r| r.device().map_or("", |device| &device.device)),
             ),
-            (
-                "device_read_bytes",
-                ColumnOf::Whole(|r| Some(r.device()?.read_bytes)),
-            ),
+            ("device_read_bytes", Whole(|r| Some(r.device()?.read_bytes))),
             (
                 "device_written_bytes",
-                ColumnOf::Whole(|r| Some(r.device()?.written_bytes)),
+                Whole(|r| Some(r.device()?.written_bytes)),
             ),
-            (
-                "device_read_requests",
-                ColumnOf::Whole(|r| Some(r.device()?.reads)),
-            ),
-            (
-                "device_write_requests",
-                ColumnOf::Whole(|r| Some(r.device()?.writes)),
-            ),
+            ("device_read_requests", Whole(|r| Some(r.device()?.reads))),
+            ("device_write_requests", Whole(|r| Some(r.device()?.writes))),
             (
                 "cache_hit_bytes",
-                ColumnOf::Whole(|r| r.own(r.trial.counted.cache_hit_bytes?)),
+                Whole(|r| r.own(r.trial.counted.cache_hit_bytes?)),
             ),
             (
                 "pressure_cpu_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.pressure_cpu_ns?)),
+                Real(|r| r.seconds(r.trial.counted.pressure_cpu_ns?)),
             ),
             (
                 "pressure_io_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.pressure_io_ns?)),
+                Real(|r| r.seconds(r.trial.counted.pressure_io_ns?)),
             ),
             (
                 "pressure_memory_s",
-                ColumnOf::Real(|r| r.seconds(r.trial.counted.pressure_memory_ns?)),
+                Real(|r| r.seconds(r.trial.counted.pressure_memory_ns?)),
             ),
             (
                 "limited_by",
-                ColumnOf::Text(|r| {
+                Text(|r| {
                     r.audit
                         .and_then(|audit| audit.limited_by)
                         .map_or("", LimitedBy::words)
                 }),
             ),
-            ("remarks", ColumnOf::Made(remarks)),
-            ("notes", ColumnOf::Made(|r| r.trial.notes.join("; "))),
+            ("remarks", Made(remarks)),
+            ("notes", Made(|r| r.trial.notes.join("; "))),
         ],
     )
 }

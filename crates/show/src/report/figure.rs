@@ -153,6 +153,17 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A name in which line breaks and tabs are signs too.
+pub fn signs(name: &str) -> String {
+    let no_name = |letter: char| is_no_text(letter) || letter.is_control();
+    name.chars()
+        .map(|letter| match no_name(letter) {
+            true => sign(letter),
+            false => letter,
+        })
+        .collect()
+}
+
 /// The sign that a character which is no text is shown as.
 fn sign(letter: char) -> char {
     match u32::from(letter) {

@@ -5,15 +5,22 @@ use stackrace_judge::verdict::{Beside, Verdict};
 use stackrace_results::record::Record;
 
 /// One form of report.
-pub trait ReportForm: Sync {
+pub struct ReportForm {
     /// The word it is asked for by: `html`.
-    fn name(&self) -> &'static str;
+    pub name: &'static str,
     /// Purpose of the form, one clause.
-    fn summary(&self) -> &'static str;
+    pub summary: &'static str,
     /// The extension of its files, without the dot.
-    fn extension(&self) -> &'static str;
-    /// The whole report.
-    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8>;
+    pub extension: &'static str,
+    /// Function that writes it.
+    pub(super) render: fn(&Record, &Verdict, &ReportOptions) -> Vec<u8>,
+}
+
+impl ReportForm {
+    /// Bytes of a whole file: the same record, verdict and options give the same ones.
+    pub fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
+        (self.render)(record, verdict, options)
+    }
 }
 
 /// Options of the reader of a report.

@@ -14,15 +14,9 @@ pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Styled {
     if !gate.notes.is_empty() {
         parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));
     }
-    let lead = gate.failed.as_ref().map(|failure| {
-        format!(
-            "A trial of {} failed, so there is no other answer: {}",
-            failure.configuration, failure.error
-        )
-    });
     let sheet = Sheet {
         title: format!("{}: {}", word(gate), gate.sentence),
-        lead: lead.into_iter().collect(),
+        lead: Vec::new(),
         facts: Vec::new(),
         parts,
     };

@@ -4,7 +4,8 @@
 
 use serde::Serialize;
 
-use super::{ReportForm, ReportOptions, audited, content, durability};
+use super::form::{ReportForm, ReportOptions};
+use super::{audited, content, durability};
 use stackrace_base::event::{LayerFacts, Observation, RunStarted};
 use stackrace_judge::audit::Audit;
 use stackrace_judge::verdict::{Beside, DurabilityRow, Verdict};
@@ -14,7 +15,12 @@ use stackrace_results::record::Record;
 const FORMAT: u32 = 3;
 
 /// The form for programs.
-pub(super) struct Json;
+pub(super) const JSON: ReportForm = ReportForm {
+    name: "json",
+    summary: "the verdict and every observation, for programs",
+    extension: "json",
+    render,
+};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -46,45 +52,31 @@ struct End<'a> {
     detail: &'a str,
 }
 
-impl ReportForm for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the verdict and every observation, for programs"
-    }
-
-    fn extension(&self) -> &'static str {
-        "json"
-    }
-
-    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        let page = Page {
-            report_format: FORMAT,
-            run: &record.head,
-            started_at: record.started_at(),
-            ended: record.ended().map(|ended| End {
-                at: ended.at,
-                reason: ended.reason,
-                detail: ended.detail,
-            }),
-            elapsed_s: record.elapsed_seconds(),
-            rounds: record.complete_rounds(),
-            verdict,
-            notes: content::notes(record, verdict),
-            audit: audited::audit(record),
-            beside_published: options.beside.as_ref(),
-            durability: durability::rows(record, verdict),
-            layers: (0..record.head.configurations.len())
-                .map(|configuration| record.layer_facts(configuration))
-                .collect(),
-            trials: record.trials().collect(),
-        };
-        // Only a map with keys that are no texts could fail, and there is none.
-        let mut text = serde_json::to_vec_pretty(&page).unwrap_or_default();
-        // Tools that work by lines miss the last one without it.
-        text.push(b'\n');
-        text
-    }
+fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
+    let page = Page {
+        report_format: FORMAT,
+        run: &record.head,
+        started_at: record.started_at(),
+        ended: record.ended().map(|ended| End {
+            at: ended.at,
+            reason: ended.reason,
+            detail: ended.detail,
+        }),
+        elapsed_s: record.elapsed_seconds(),
+        rounds: record.complete_rounds(),
+        verdict,
+        notes: content::notes(record, verdict),
+        audit: audited::audit(record),
+        beside_published: options.beside.as_ref(),
+        durability: durability::rows(record, verdict),
+        layers: (0..record.head.configurations.len())
+            .map(|configuration| record.layer_facts(configuration))
+            .collect(),
+        trials: record.trials().collect(),
+    };
+    // Only a map with keys that are no texts could fail, and there is none.
+    let mut text = serde_json::to_vec_pretty(&page).unwrap_or_default();
+    // Tools that work by lines miss the last one without it.
+    text.push(b'\n');
+    text
 }

@@ -6,93 +6,84 @@ use super::content::{self, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::plain;
+use super::form::{ReportForm, ReportOptions};
 use super::sheet::{Sheet, SheetPart};
-use super::{ReportForm, ReportOptions};
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
 
 /// The form for tickets.
-pub(super) struct Markdown;
+pub(super) const MARKDOWN: ReportForm = ReportForm {
+    name: "markdown",
+    summary: "GitHub Markdown with tables",
+    extension: "md",
+    render,
+};
 
-impl ReportForm for Markdown {
-    fn name(&self) -> &'static str {
-        "markdown"
+fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
+    let mut text = format!(
+        "# {}\n\n**{}**\n",
+        escaped(&record.head.title),
+        with_commands(&verdict.sentence)
+    );
+    for sentence in &verdict.details {
+        text.push_str(&format!("\n{}\n", with_commands(sentence)));
     }
-
-    fn summary(&self) -> &'static str {
-        "GitHub Markdown with tables"
+    // Facts and notes hold names from outside, so all of them are escaped.
+    text.push_str(&format!(
+        "\n{}\n",
+        escaped(&content::facts(record, verdict).join(" · "))
+    ));
+    if let Some(overall) = content::overall(verdict) {
+        table(&mut text, &overall);
     }
-
-    fn extension(&self) -> &'static str {
-        "md"
+    for (at, head) in record.head.workloads.iter().enumerate() {
+        table(&mut text, &content::workload(verdict, at, head));
     }
-
-    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        let mut text = format!(
-            "# {}\n\n**{}**\n",
-            escaped(&record.head.title),
-            with_commands(&verdict.sentence)
-        );
-        for sentence in &verdict.details {
-            text.push_str(&format!("\n{}\n", with_commands(sentence)));
-        }
-        // Facts and notes hold names from outside, so all of them are escaped.
-        text.push_str(&format!(
-            "\n{}\n",
-            escaped(&content::facts(record, verdict).join(" · "))
-        ));
-        if let Some(overall) = content::overall(verdict) {
-            table(&mut text, &overall);
-        }
-        for (at, head) in record.head.workloads.iter().enumerate() {
-            table(&mut text, &content::workload(verdict, at, head));
-        }
-        durability(&mut text, record, verdict);
-        for formats in content::video_tables(verdict) {
-            table(&mut text, &formats);
-        }
-        for comparisons in content::comparison_tables(verdict) {
-            table(&mut text, &comparisons);
-        }
-        for effects in effects::tables(verdict) {
-            table(&mut text, &effects);
-        }
-        if let Some(beside) = &options.beside {
-            for comparison in content::beside(beside, verdict) {
-                table(&mut text, &comparison);
-            }
-            text.push_str(&format!("\n## How {} differs\n\n", escaped(&beside.study)));
-            for note in content::beside_notes(beside) {
-                text.push_str(&format!("- {}\n", escaped(&note)));
-            }
-        }
-        if let Some(clients) = clients::table(record, usize::MAX) {
-            table(&mut text, &clients);
-        }
-        if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
-            table(&mut text, &measured);
-        }
-        list(
-            &mut text,
-            content::ORDER_EFFECTS,
-            content::order_effects(record, verdict),
-        );
-        list(
-            &mut text,
-            "What the stacks promise",
-            durability::promised(record),
-        );
-        list(&mut text, "Notes", content::notes(record, verdict));
-        text.push_str(&format!(
-            "\nRun {}, stackrace {}.\n",
-            escaped(&record.head.run),
-            escaped(&record.head.stackrace)
-        ));
-        if !options.next.is_empty() {
-            text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
-        }
-        text.into_bytes()
+    durability(&mut text, record, verdict);
+    for formats in content::video_tables(verdict) {
+        table(&mut text, &formats);
     }
+    for comparisons in content::comparison_tables(verdict) {
+        table(&mut text, &comparisons);
+    }
+    for effects in effects::tables(verdict) {
+        table(&mut text, &effects);
+    }
+    if let Some(beside) = &options.beside {
+        for comparison in content::beside(beside, verdict) {
+            table(&mut text, &comparison);
+        }
+        text.push_str(&format!("\n## How {} differs\n\n", escaped(&beside.study)));
+        for note in content::beside_notes(beside) {
+            text.push_str(&format!("- {}\n", escaped(&note)));
+        }
+    }
+    if let Some(clients) = clients::table(record, usize::MAX) {
+        table(&mut text, &clients);
+    }
+    if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
+        table(&mut text, &measured);
+    }
+    list(
+        &mut text,
+        content::ORDER_EFFECTS,
+        content::order_effects(record, verdict),
+    );
+    list(
+        &mut text,
+        "What the stacks promise",
+        durability::promised(record),
+    );
+    list(&mut text, "Notes", content::notes(record, verdict));
+    text.push_str(&format!(
+        "\nRun {}, stackrace {}.\n",
+        escaped(&record.head.run),
+        escaped(&record.head.stackrace)
+    ));
+    if !options.next.is_empty() {
+        text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
+    }
+    text.into_bytes()
 }
 
 /// Writes the losses of power cuts, where the power was cut.

@@ -32,7 +32,7 @@ mod terminal;
 
 pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
-pub use figure::{harmless, on_one_line, value as figure_text};
+pub use figure::{harmless, on_one_line, signs, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
 pub use gate::gate;
 pub use grid::stacked;
@@ -50,23 +50,23 @@ pub use styled::{Style, Styled, columns_of, cut};
 pub use terminal::{page, table};
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.
-pub const ALL: &[&dyn ReportForm] = &[
-    &csv::Csv,
-    &html::Html,
-    &json::Json,
-    &markdown::Markdown,
-    &terminal::Terminal,
+pub const ALL: &[ReportForm] = &[
+    csv::CSV,
+    html::HTML,
+    json::JSON,
+    markdown::MARKDOWN,
+    terminal::TERMINAL,
 ];
 
 /// Their names, for help texts.
 pub fn names() -> String {
-    let names: Vec<&str> = ALL.iter().map(|report| report.name()).collect();
+    let names: Vec<&str> = ALL.iter().map(|report| report.name).collect();
     names.join(", ")
 }
 
 /// The form of that name.
-pub fn by_name(name: &str) -> Option<&'static dyn ReportForm> {
-    ALL.iter().copied().find(|report| report.name() == name)
+pub fn by_name(name: &str) -> Option<&'static ReportForm> {
+    ALL.iter().find(|report| report.name == name)
 }
 
 #[cfg(test)]

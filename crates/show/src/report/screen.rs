@@ -5,6 +5,8 @@ use comfy_table::{ContentArrangement, Table as Grid, presets::NOTHING};
 
 /// Columns that are used at most: longer lines are hard to read.
 const WIDTH_MAX: usize = 80;
+/// Columns that a table may have where it needs more than a line of words.
+const TABLE_MAX: usize = 120;
 /// Fewer columns are not laid out for: names would be broken at every letter.
 const WIDTH_MIN: usize = 50;
 
@@ -25,6 +27,11 @@ impl Screen {
     /// Columns that text is laid out for: 50 to 80.
     pub fn columns(self) -> usize {
         self.width.clamp(WIDTH_MIN, WIDTH_MAX)
+    }
+
+    /// Columns for a table that does not fit into [`Self::columns`]: 50 to 120.
+    pub(super) fn table_columns(self) -> usize {
+        self.width.clamp(WIDTH_MIN, TABLE_MAX)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The answer on a terminal: the verdict first, at most 80 columns, readable without colour.
+//! The answer on a terminal: the verdict first, sentences of at most 80 columns and tables of at most 120, readable
+//! without colour.
 
 use super::audited;
 use super::clients;
@@ -6,11 +7,11 @@ use super::content::{self, TextRow, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
+use super::form::{ReportForm, ReportOptions};
 use super::grid;
 use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of};
-use super::{ReportForm, ReportOptions};
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
 
@@ -18,25 +19,16 @@ use stackrace_results::record::Record;
 const LINES_MIN: usize = 16;
 
 /// The form for terminals.
-pub(super) struct Terminal;
+pub(super) const TERMINAL: ReportForm = ReportForm {
+    name: "terminal",
+    summary: "plain text of at most 80 columns",
+    extension: "txt",
+    render,
+};
 
-impl ReportForm for Terminal {
-    fn name(&self) -> &'static str {
-        "terminal"
-    }
-
-    fn summary(&self) -> &'static str {
-        "plain text of at most 80 columns"
-    }
-
-    fn extension(&self) -> &'static str {
-        "txt"
-    }
-
-    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        // A file has no colours.
-        page(record, verdict, options).plain().into_bytes()
-    }
+fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
+    // A file has no colours.
+    page(record, verdict, options).plain().into_bytes()
 }
 
 /// The report of a run for a terminal, whole or in so many lines.
@@ -225,6 +217,8 @@ pub(super) fn sheet(sheet: &Sheet, screen: Screen) -> Styled {
 struct Page {
     text: Styled,
     width: usize,
+    /// Columns for a table that needs more than a line of words.
+    table_width: usize,
 }
 
 impl Page {
@@ -236,6 +230,7 @@ impl Page {
         Self {
             text: Styled::default(),
             width: screen.columns(),
+            table_width: screen.table_columns(),
         }
     }
 
@@ -429,7 +424,8 @@ impl Page {
     }
 
     fn rows(&mut self, table: &TextTable) {
-        let Some(lines) = grid::lines(table, self.width) else {
+        let mut widths = [self.width, self.table_width].into_iter();
+        let Some(lines) = widths.find_map(|width| grid::lines(table, width)) else {
             return self.rows_as_lists(table);
         };
         for line in lines {
@@ -455,5 +451,28 @@ impl Page {
                 self.line(&format!("    {line}"));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::content::TextRow;
+
+    #[test]
+    fn a_table_uses_the_width_there_is_before_it_becomes_a_list() {
+        let columns = |cell: &str| vec![cell.to_owned(); 10];
+        let table = TextTable {
+            head: columns("a-column"),
+            rows: vec![TextRow::of(columns("12345678"))],
+            ..TextTable::default()
+        };
+        let lines = |width: usize| {
+            let mut page = Page::on(Screen { width });
+            page.rows(&table);
+            page.text.render(false)
+        };
+        assert_eq!(lines(120).lines().count(), 2, "{}", lines(120));
+        assert!(lines(80).contains(" · "), "{}", lines(80));
     }
 }

@@ -82,13 +82,7 @@ fn shares(trial: &ClientsTogether) -> BTreeMap<&str, f64> {
 
 /// The middle of some numbers; 0 of none.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
+    stackrace_stats::median(&values.collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// Clients that did clearly less than the median one, trial after trial.

@@ -1,9 +1,10 @@
 //! What was really measured: the processor, memory, the line, or too little time.
 
-use super::figures::{BRIEF_S, CPU_BOUND, counts, cpu_bound, is_brief, median, spread};
+use super::figures::{BRIEF_S, CPU_BOUND, counts, cpu_bound, is_brief, spread};
 use crate::published::card::Card;
 use crate::published::table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 use stackrace_base::unit;
+use stackrace_stats::median;
 
 /// Share of the line's rate from which on the line is what was measured.
 const LINE_SHARE: f64 = 0.9;
@@ -71,7 +72,7 @@ pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
         let values: Vec<f64> = of.iter().filter_map(|figure| figure.value()).collect();
         // Where one configuration is not at the processor's limit, storage may explain a
         // difference.
-        let Some(middle) = median(values).filter(|_| of.iter().all(|figure| cpu_bound(figure)))
+        let Some(middle) = median(&values).filter(|_| of.iter().all(|figure| cpu_bound(figure)))
         else {
             continue;
         };

@@ -1,10 +1,11 @@
 //! How the figures were obtained: how often, on what, and whether they agree with each other.
 
-use super::figures::{cpu_bound, is_brief, median};
+use super::figures::{cpu_bound, is_brief};
 use crate::published::card::Card;
 use crate::published::ratio::comparisons;
 use crate::published::table::{PublishedTable, distinct};
 use stackrace_base::unit;
+use stackrace_stats::median;
 
 /// An elapsed time times its rate may be off by this factor from its peers': rates leave out what
 /// elapsed times hold (start, end), and trees are not copied at one speed.
@@ -59,7 +60,8 @@ pub(super) fn contradictions(table: &PublishedTable) -> Vec<Contradiction> {
     for workload in table.workloads() {
         let pairs = elapsed_and_rate(table, workload);
         // The median, because one wrong pair would move a mean.
-        let Some(work) = median(pairs.iter().map(|(_, s, rate)| s * rate).collect()) else {
+        let amounts: Vec<f64> = pairs.iter().map(|(_, s, rate)| s * rate).collect();
+        let Some(work) = median(&amounts) else {
             continue;
         };
         for (figures, seconds, rate) in pairs {
@@ -124,13 +126,9 @@ pub(super) fn contradiction(card: &Card, table: &PublishedTable) -> Vec<String> 
 pub(super) fn stated_size(card: &Card, table: &PublishedTable) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, stated) in card.stated.bytes {
-        let work = median(
-            elapsed_and_rate(table, workload)
-                .iter()
-                .map(|(_, s, rate)| s * rate)
-                .collect(),
-        );
-        let Some(ratio) = work.map(|work| work / *stated as f64) else {
+        let pairs = elapsed_and_rate(table, workload);
+        let amounts: Vec<f64> = pairs.iter().map(|(_, s, rate)| s * rate).collect();
+        let Some(ratio) = median(&amounts).map(|work| work / *stated as f64) else {
             continue;
         };
         // 3 %: rounding of the stated size is less, the step from 10^9 to 2^30 is 7 %.

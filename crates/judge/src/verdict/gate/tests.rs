@@ -255,6 +255,14 @@ fn a_failure_of_the_baseline_counts_too() {
 }
 
 #[test]
+fn with_a_failure_nothing_else_is_claimed_or_promised() {
+    let answer = asked(&sample::with_failure(), &question(0.5));
+    let words = "failed, so there is no answer: ";
+    assert!(answer.sentence.contains(words), "{}", answer.sentence);
+    assert!(answer.answers.iter().all(|answer| answer.more.is_none()));
+}
+
+#[test]
 fn too_few_rounds_and_failures_pass_nothing() {
     let mut shape = sample::small();
     shape.rounds = 2;

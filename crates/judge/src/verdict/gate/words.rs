@@ -7,6 +7,12 @@ use stackrace_base::unit;
 use stackrace_stats::elementary::ln;
 
 pub(super) fn sentence(gate: &GateAnswer) -> String {
+    if let Some(failure) = &gate.failed {
+        return format!(
+            "a trial of {} failed, so there is no answer: {}",
+            failure.configuration, failure.error
+        );
+    }
     let name = |side: &GateSide| match gate.compared.runs == gate.baseline.runs {
         true => side.configuration.clone(),
         false => format!("{} of {}", side.configuration, runs(side)),

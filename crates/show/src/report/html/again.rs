@@ -28,7 +28,8 @@ fn command(record: &Record) -> String {
         ("--confidence", share(decide.confidence)),
         (
             "--at-most",
-            format!("{} s", decide.time_max_ns as f64 / 1e9),
+            // To the millisecond, and no less than it was.
+            format!("{} s", decide.time_max_ns.div_ceil(1_000_000) as f64 / 1e3),
         ),
     ] {
         argv.extend([name.to_owned(), value]);

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::tables::{GridCell, grid};
 use crate::report::{audited, content, durability, figure};
 use stackrace_base::event::RunStarted;
 use stackrace_judge::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
@@ -33,7 +34,7 @@ pub(super) fn audit(record: &Record, verdict: &Verdict) -> Markup {
                 @for effect in verdict.order_effects.iter().filter(|effect| effect.workload == at) {
                     p { strong { (content::ORDER_EFFECTS) ": " } (effect.sentence) "." }
                 }
-                (grid(&workload.name, &cells, head))
+                (table(&workload.name, &cells, head))
                 @for cell in &cells { (evidence(cell, head, whole)) }
             }
         }
@@ -56,39 +57,36 @@ fn said(cells: &[&AuditCell]) -> Vec<&'static AuditCheck> {
         .collect()
 }
 
-fn grid(workload: &str, cells: &[&AuditCell], head: &RunStarted) -> Markup {
-    html! {
-        div class="scroll" tabindex="0" role="region" aria-label={ "What was measured: " (workload) } {
-            table class="audit" {
-                thead {
-                    tr {
-                        th scope="col" class="text" { "configuration" }
-                        th scope="col" class="text" { "limited by" }
-                        @for check in said(cells) {
-                            th scope="col" title=(check.question) { (check.name) }
-                        }
-                    }
-                }
-                tbody {
-                    @for cell in cells {
-                        tr {
-                            th scope="row" class="text" { (configuration(cell, head)) }
-                            td class="text" {
-                                (audited::pace_word(cell))
-                                @if !cell.limited_how.is_empty() { br; small { (cell.limited_how) } }
-                            }
-                            @for check in said(cells) { (grade(cell, check)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+fn table(workload: &str, cells: &[&AuditCell], head: &RunStarted) -> Markup {
+    let checks = said(cells);
+    let text = |content: Markup| GridCell::of("text", content);
+    let mut names = vec![
+        text(html! { "configuration" }),
+        text(html! { "limited by" }),
+    ];
+    names.extend(checks.iter().map(|check| GridCell {
+        title: Some(check.question.to_owned()),
+        ..text(html! { (check.name) })
+    }));
+    let rows = cells.iter().map(|cell| {
+        let limited = html! {
+            (audited::pace_word(cell))
+            @if !cell.limited_how.is_empty() { br; small { (cell.limited_how) } }
+        };
+        let mut row = vec![text(html! { (configuration(cell, head)) }), text(limited)];
+        row.extend(checks.iter().map(|check| grade(cell, check)));
+        row
+    });
+    grid(
+        &format!("What was measured: {workload}"),
+        "audit",
+        std::iter::once(names).chain(rows).collect(),
+    )
 }
 
-fn grade(cell: &AuditCell, check: &AuditCheck) -> Markup {
+fn grade(cell: &AuditCell, check: &AuditCheck) -> GridCell<'static> {
     let Some(judgement) = cell.judgement(check.name) else {
-        return html! { td { (figure::MISSING) } };
+        return GridCell::of("unjudged", html! { (figure::MISSING) });
     };
     let class = match judgement.grade {
         Grade::NotJudged => "unjudged",
@@ -96,7 +94,10 @@ fn grade(cell: &AuditCell, check: &AuditCheck) -> Markup {
         Grade::Note => "note",
         Grade::NotAsAsked | Grade::Invalid => "grave",
     };
-    html! { td class=(class) title=(judgement.words()) { (judgement.grade.word()) } }
+    GridCell {
+        title: Some(judgement.words()),
+        ..GridCell::of(class, html! { (judgement.grade.word()) })
+    }
 }
 
 fn configuration<'a>(cell: &AuditCell, head: &'a RunStarted) -> &'a str {
@@ -125,7 +126,8 @@ fn evidence(cell: &AuditCell, head: &RunStarted, whole: bool) -> Markup {
                         strong { (judgement.check) " (" (judgement.grade.word()) "): " }
                         (judgement.words()) ". "
                         span class="faint" {
-                            "Round " (judgement.round) ": "
+                            "Round " (judgement.round)
+                            @if !judgement.evidence.is_empty() { ": " }
                             @for (at, figure) in judgement.evidence.iter().enumerate() {
                                 @if at > 0 { "; " }
                                 (figure.words())

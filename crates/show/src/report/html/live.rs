@@ -2,8 +2,10 @@
 
 use maud::{Markup, html};
 
+use super::tables::table;
 use crate::report::chart::{spark, swatch};
-use crate::report::{figure, standings};
+use crate::report::content::{TextRow, TextTable};
+use crate::report::{Standings, figure, standings};
 use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::{Now, Record};
@@ -36,31 +38,31 @@ pub fn race(record: &Record, verdict: &Verdict) -> Markup {
             progress id="progress" max=(u64::from(most) * all as u64)
                 value=(u64::from(done) * all as u64 + trials as u64) {}
         }
-        div class="scroll" tabindex="0" role="region" aria-label="Where the configurations stand" {
-            table {
-                caption { (standings.of) }
-                thead {
-                    tr {
-                        th scope="col" class="text" { "configuration" }
-                        th scope="col" class="figure" { "so far" }
-                        th scope="col" class="figure" { (standings.interval) }
-                        th scope="col" class="text" { span class="unseen" { "in the race or out" } }
-                    }
-                }
-                tbody {
-                    @for row in &standings.rows {
-                        tr class=[row.left.map(|_| "dropped")] {
-                            th scope="row" class="text" { (swatch(row.configuration)) (row.name) }
-                            td class="figure" { (row.figure) }
-                            td class="figure" { (row.interval) }
-                            td class="text" {
-                                @if let Some(left) = row.left { (left) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
+        p class="faint" { (standings.of) }
+        (table(&standing(&standings)))
+    }
+}
+
+/// The configurations, those in the race first.
+fn standing(standings: &Standings) -> TextTable {
+    let rows = standings.rows.iter().map(|row| TextRow {
+        configuration: Some(row.configuration),
+        dropped: row.left.is_some(),
+        ..TextRow::of(vec![
+            row.name.clone(),
+            row.figure.clone(),
+            row.interval.clone(),
+            row.left.map_or(String::new(), |left| left.to_string()),
+        ])
+    });
+    TextTable {
+        title: "Where the configurations stand".to_owned(),
+        head: ["configuration", "so far", &standings.interval, ""]
+            .map(str::to_owned)
+            .to_vec(),
+        text: vec![3],
+        rows: rows.collect(),
+        ..TextTable::default()
     }
 }
 

@@ -28,31 +28,23 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{Gallery, Plot};
 use super::figure::is_no_text;
-use super::{ReportForm, ReportOptions, clients, content};
+use super::form::{ReportForm, ReportOptions};
+use super::{clients, content};
 use stackrace_base::event::Until;
 use stackrace_base::unit;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
 
 /// The form for people.
-pub(super) struct Html;
+pub(super) const HTML: ReportForm = ReportForm {
+    name: "html",
+    summary: "one page with tables and charts, opens offline",
+    extension: "html",
+    render,
+};
 
-impl ReportForm for Html {
-    fn name(&self) -> &'static str {
-        "html"
-    }
-
-    fn summary(&self) -> &'static str {
-        "one page with tables and charts, opens offline"
-    }
-
-    fn extension(&self) -> &'static str {
-        "html"
-    }
-
-    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        written(page(record, verdict, options)).into_bytes()
-    }
+fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
+    written(page(record, verdict, options)).into_bytes()
 }
 
 /// The text of a page or of a piece of one. What commands a terminal or reorders a line, in whatever
@@ -245,8 +237,24 @@ fn answer(
     }
 }
 
+fn method_of_imports(verdict: &Verdict) -> Markup {
+    html! {
+        p {
+            "Another program measured this, and stackrace read what it printed. In which order it measured, and "
+            "what else went on, is not known: a difference may come from either. "
+            @if verdict.rounds < 2 { "One result of each configuration gives no interval." } @else {
+                "Intervals come from several results of one configuration, taken as if nothing else had changed "
+                "between them."
+            }
+        }
+    }
+}
+
 fn method(record: &Record, verdict: &Verdict) -> Markup {
     let head = &record.head;
+    if record.imported() {
+        return method_of_imports(verdict);
+    }
     let decide = &head.decide;
     let margin = content::share(verdict.margin);
     let rounds = record.complete_rounds().len();
@@ -298,7 +306,60 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             })
             ", after at most " (decide.rounds_max) " rounds or "
             (unit::long_time(decide.time_max_ns as f64 / 1e9)) "."
-            @if let Some(ended) = record.ended() { " It ended: " (ended.detail) "." }
+            @match record.ended() {
+                None => {}
+                // Its detail is the answer, which stands at the head of the page.
+                Some(ended) if ended.reason == "decided" => " It ended when that was decided.",
+                Some(ended) => { " It ended (" (ended.reason) "): " (ended.detail) "." }
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::{Ended, Event, ImportedText};
+    use stackrace_judge::verdict::{Evidence, judge};
+    use stackrace_results::record::sample;
+
+    fn page_of(record: &Record) -> String {
+        let verdict = judge(&Evidence::of(record));
+        written(page(record, &verdict, &ReportOptions::default()))
+    }
+
+    #[test]
+    fn a_question_that_failed_does_not_ask_for_more_rounds() {
+        let mut record = sample::without_rounds();
+        assert!(page_of(&record).contains(">too few rounds</p>"));
+        let last = record.lines.last_mut().unwrap();
+        let Event::Trial(trial) = &mut last.event else {
+            panic!("{last:?}");
+        };
+        trial.ended = Ended::Failed {
+            error: "a disk was pulled".to_owned(),
+        };
+        trial.elapsed_ns = 0;
+        let page = page_of(&record);
+        assert!(page.contains(">failed</p>"), "{page}");
+        assert!(!page.contains(">0 ns<"), "nothing was timed: {page}");
+    }
+
+    #[test]
+    fn the_page_of_an_import_claims_no_order_of_rounds() {
+        let mut record = sample::record(&sample::small());
+        assert!(page_of(&record).contains("in a new random order every round"));
+        let mut imported = record.lines[0].clone();
+        imported.event = Event::Imported(Box::new(ImportedText {
+            file: "a.json".to_owned(),
+            tool: "fio".to_owned(),
+            version: None,
+            hash: String::new(),
+            text: String::new(),
+        }));
+        record.lines.push(imported);
+        let page = page_of(&record);
+        assert!(!page.contains("random order"), "{page}");
+        assert!(page.contains("Another program measured this"), "{page}");
     }
 }

@@ -12,40 +12,66 @@ use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
 
-/// A table that scrolls in its own frame where the page is narrower.
-pub(super) fn table(table: &TextTable) -> Markup {
-    let class = |at: usize| {
-        if at == 0 || table.text.contains(&at) {
-            "text"
-        } else {
-            "figure"
+/// A table with more columns than this, and with no more rows, is turned: a page grows downwards.
+const COLUMNS_MAX: usize = 5;
+
+/// A cell of a table of the page.
+pub(super) struct GridCell<'a> {
+    /// Words (`text`) or a number (`figure`), with what else the cell is.
+    pub(super) class: &'static str,
+    /// The row is about a configuration that is out of the race.
+    pub(super) dropped: bool,
+    /// Address of the row, at its name; `None` if it has none.
+    pub(super) id: Option<&'a str>,
+    /// Explanation that a pointer brings up; `None` if there is none.
+    pub(super) title: Option<String>,
+    /// Content of the cell.
+    pub(super) content: Markup,
+}
+
+impl GridCell<'_> {
+    pub(super) fn of(class: &'static str, content: Markup) -> Self {
+        Self {
+            class,
+            dropped: false,
+            id: None,
+            title: None,
+            content,
         }
+    }
+}
+
+/// A table that scrolls in its own frame where the page is narrower. The first line names the columns, and the
+/// first cell of each line names that line.
+pub(super) fn grid(title: &str, class: &str, mut lines: Vec<Vec<GridCell<'_>>>) -> Markup {
+    let columns = lines.first().map_or(0, Vec::len);
+    // The first line is none of its rows.
+    let turned = columns > COLUMNS_MAX && lines.len() <= COLUMNS_MAX + 1;
+    if turned {
+        let mut cells: Vec<_> = lines.into_iter().map(Vec::into_iter).collect();
+        lines = (0..columns)
+            .map(|_| cells.iter_mut().filter_map(Iterator::next).collect())
+            .collect();
+    }
+    let class = match (turned, class) {
+        (false, class) => class.to_owned(),
+        (true, class) => format!("{class} turned").trim_start().to_owned(),
     };
+    let mut lines = lines.iter();
     html! {
-        div class="scroll" tabindex="0" role="region" aria-label=(table.title) {
-            table {
+        div class="scroll" tabindex="0" role="region" aria-label=(title) {
+            table class=[some(&class)] {
                 thead {
-                    tr {
-                        @for (at, name) in table.head.iter().enumerate() {
-                            th scope="col" class=(class(at)) {
-                                // Screen readers need a heading for every column.
-                                @if name.is_empty() { span class="unseen" { "remark" } }
-                                (name)
-                            }
-                        }
-                    }
+                    tr { @for cell in lines.next().into_iter().flatten() { (named("col", cell)) } }
                 }
                 tbody {
-                    @for row in &table.rows {
-                        tr id=[some(&row.id)] class=[row.dropped.then_some("dropped")] {
-                            @for (at, cell) in row.cells.iter().enumerate() {
-                                @if at == 0 {
-                                    th scope="row" class="text" {
-                                        @if let Some(at) = row.configuration { (swatch(at)) }
-                                        @if row.href.is_empty() { (cell) } @else { a href=(row.href) { (cell) } }
+                    @for line in lines {
+                        tr {
+                            @for (at, cell) in line.iter().enumerate() {
+                                @if at == 0 { (named("row", cell)) } @else {
+                                    td class={ (cell.class) @if cell.dropped { " dropped" } } title=[&cell.title] {
+                                        (cell.content)
                                     }
-                                } @else {
-                                    td class=(class(at)) { (cell) }
                                 }
                             }
                         }
@@ -54,6 +80,51 @@ pub(super) fn table(table: &TextTable) -> Markup {
             }
         }
     }
+}
+
+/// A cell that names its row or column.
+fn named(scope: &str, cell: &GridCell<'_>) -> Markup {
+    html! {
+        th scope=(scope) id=[cell.id] class={ (cell.class) @if cell.dropped { " dropped" } } title=[&cell.title] {
+            (cell.content)
+        }
+    }
+}
+
+/// A table of any report on the page.
+pub(super) fn table(table: &TextTable) -> Markup {
+    let class = |at: usize| match at == 0 || table.text.contains(&at) {
+        true => "text",
+        false => "figure",
+    };
+    let head = table.head.iter().enumerate().map(|(at, name)| {
+        let content = html! {
+            // Screen readers need a heading for every column.
+            @if name.is_empty() { span class="unseen" { "remark" } }
+            (name)
+        };
+        GridCell::of(class(at), content)
+    });
+    let rows = table.rows.iter().map(|row| {
+        let cells = row.cells.iter().enumerate();
+        let cells = cells.map(|(at, cell)| GridCell {
+            dropped: row.dropped,
+            id: some(&row.id).filter(|_| at == 0),
+            ..GridCell::of(
+                class(at),
+                html! {
+                    @if let Some(at) = row.configuration.filter(|_| at == 0) { (swatch(at)) }
+                    @if at > 0 || row.href.is_empty() { (cell) } @else { a href=(row.href) { (cell) } }
+                },
+            )
+        });
+        cells.collect()
+    });
+    grid(
+        &table.title,
+        "",
+        std::iter::once(head.collect()).chain(rows).collect(),
+    )
 }
 
 fn some(text: &str) -> Option<&str> {
@@ -137,6 +208,10 @@ fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
     })
 }
 
+/// A larger share of a trial was counted over more than the trial: the kernel counts in steps, and begins and ends
+/// with the work around what is timed.
+const SHARE_MAX: f64 = 1.1;
+
 /// Means over complete trials of one configuration on one workload.
 struct Means<'a>(Vec<&'a Observation>);
 
@@ -167,13 +242,18 @@ impl Means<'_> {
                 ns(trial)
                     .filter(|_| whole > 0.0)
                     .map(|ns| ns as f64 / whole)
-            }),
+            })
+            .filter(|share| *share < SHARE_MAX)
+            .map(|share| share.min(1.0)),
             unit::percent,
         )
     }
 
     fn bytes(&self, bytes: impl Fn(&Observation) -> Option<u64>) -> String {
-        text(self.of(|trial| bytes(trial).map(|b| b as f64)), si_bytes)
+        text(
+            self.of(|trial| bytes(trial).map(|b| b as f64)),
+            unit::si_bytes,
+        )
     }
 }
 
@@ -188,14 +268,6 @@ enum Machine {
 
 fn text(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or(figure::MISSING.to_owned(), show)
-}
-
-/// Bytes in SI units, as the rates are.
-fn si_bytes(value: f64) -> String {
-    // Rates and amounts have the same SI digits; only the ending differs.
-    unit::bytes_per_second(value)
-        .trim_end_matches("/s")
-        .to_owned()
 }
 
 /// Bytes the operations moved.
@@ -251,7 +323,8 @@ pub(super) fn resources(record: &Record) -> Markup {
         p {
             "Means over complete trials, measured part only. Amplification: bytes the device moved over bytes "
             "the workload moved. From cache: share of the bytes read that no device had to deliver. Waiting: "
-            "share of the time in which some task was stalled (PSI)."
+            "share of the time in which some task was stalled (PSI). A share is missing where the trials were too "
+            "short for it."
         }
         (table(&TextTable {
             title: "What each configuration used on each workload".to_owned(),
@@ -311,4 +384,56 @@ fn resource_row(configuration: &str, workload: &str, means: &Means<'_>) -> TextR
         means.share(|trial| trial.counted.pressure_cpu_ns, Machine::One),
         means.0.len().to_string(),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(columns: usize, rows: usize) -> String {
+        let line = |start: usize| {
+            (0..columns)
+                .map(|at| format!("{}", start * 10 + at))
+                .collect()
+        };
+        table(&TextTable {
+            head: line(0),
+            rows: (1..=rows).map(|row| TextRow::of(line(row))).collect(),
+            ..TextTable::default()
+        })
+        .into_string()
+    }
+
+    #[test]
+    fn a_share_of_a_trial_is_never_more_than_all_of_it() {
+        let trial = Observation {
+            elapsed_ns: 1_000_000,
+            ..Observation::unmeasured(Ended::Complete)
+        };
+        let shown = |ns| Means(vec![&trial]).share(|_| Some(ns), Machine::One);
+        assert_eq!(shown(500_000), "50 %");
+        // Ticks of the kernel, and work around what is timed.
+        assert_eq!(shown(1_050_000), "100 %");
+        assert_eq!(
+            shown(32_000_000),
+            figure::MISSING,
+            "counted over more than the trial"
+        );
+    }
+
+    #[test]
+    fn a_table_grows_downwards_where_it_would_be_wider_than_long() {
+        // Six columns and one row: six rows and one column of figures.
+        let turned = of(6, 1);
+        assert!(turned.contains(r#"<table class="turned">"#), "{turned}");
+        assert_eq!(turned.matches("<tr>").count(), 6, "{turned}");
+        assert!(
+            turned.contains(r#"<th scope="row" class="figure">5</th><td class="figure">15</td>"#),
+            "{turned}"
+        );
+        // Few columns, or as many rows, stay as they are.
+        for straight in [of(5, 1), of(6, 6)] {
+            assert!(!straight.contains("turned"), "{straight}");
+        }
+    }
 }

@@ -116,7 +116,7 @@ fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> TextRow 
                 figure::value(metric.map_or("", |metric| &metric.unit), value)
             }),
             // Nothing was timed here.
-            match record.imported() {
+            match record.imported() || trial.elapsed_ns == 0 {
                 true => figure::MISSING.to_owned(),
                 false => unit::time_ns(trial.elapsed_ns as f64),
             },
