@@ -442,14 +442,17 @@ fn a_frozen_file_system_is_charged_to_everything_that_fell_due() {
 }
 
 fn main() -> ExitCode {
-    needs::run(needs::tests![
-        a_device_that_lost_its_end_says_eio,
-        a_full_file_system_says_enospc,
-        the_last_write_into_a_full_file_system_is_short,
-        a_file_too_large_for_its_file_system_says_efbig,
-        what_a_device_cannot_keep_is_an_error_of_the_fsync,
-        preallocated_blocks_are_there_before_the_first_write,
-        what_cannot_be_preallocated_says_why,
-        a_frozen_file_system_is_charged_to_everything_that_fell_due,
-    ])
+    needs::run(vec![needs::group(
+        "faults",
+        needs::tests![
+            a_device_that_lost_its_end_says_eio,
+            a_full_file_system_says_enospc,
+            the_last_write_into_a_full_file_system_is_short,
+            a_file_too_large_for_its_file_system_says_efbig,
+            what_a_device_cannot_keep_is_an_error_of_the_fsync,
+            preallocated_blocks_are_there_before_the_first_write,
+            what_cannot_be_preallocated_says_why,
+            a_frozen_file_system_is_charged_to_everything_that_fell_due,
+        ],
+    )])
 }

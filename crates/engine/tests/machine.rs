@@ -136,9 +136,12 @@ fn the_installed_sysbench_counts_the_same() {
 }
 
 fn main() -> ExitCode {
-    needs::run(needs::tests![
-        a_backlog_does_the_same_work,
-        a_queue_too_deep_for_threads_becomes_a_ring,
-        the_installed_sysbench_counts_the_same,
-    ])
+    needs::run(vec![needs::group(
+        "machine",
+        needs::tests![
+            a_backlog_does_the_same_work,
+            a_queue_too_deep_for_threads_becomes_a_ring,
+            the_installed_sysbench_counts_the_same,
+        ],
+    )])
 }

@@ -74,7 +74,8 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
 }
 
 fn main() -> ExitCode {
-    needs::run(needs::tests![
-        a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory,
-    ])
+    needs::run(vec![needs::group(
+        "memory",
+        needs::tests![a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory,],
+    )])
 }

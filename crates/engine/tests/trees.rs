@@ -359,13 +359,16 @@ fn a_file_system_without_room_for_names_fails_the_phase() {
 }
 
 fn main() -> ExitCode {
-    needs::run(needs::tests![
-        a_copy_into_a_full_file_system_keeps_what_was_measured,
-        a_file_system_without_room_for_names_fails_the_phase,
-        a_full_file_system_fails_the_phase_and_keeps_what_was_measured,
-        a_refused_method_is_an_error_and_no_fallback,
-        deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them,
-        the_manner_of_rsync_leaves_what_rsync_leaves,
-        what_is_unpacked_is_what_tar_unpacks,
-    ])
+    needs::run(vec![needs::group(
+        "trees",
+        needs::tests![
+            a_copy_into_a_full_file_system_keeps_what_was_measured,
+            a_file_system_without_room_for_names_fails_the_phase,
+            a_full_file_system_fails_the_phase_and_keeps_what_was_measured,
+            a_refused_method_is_an_error_and_no_fallback,
+            deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them,
+            the_manner_of_rsync_leaves_what_rsync_leaves,
+            what_is_unpacked_is_what_tar_unpacks,
+        ],
+    )])
 }
