@@ -13,11 +13,18 @@ pub enum OperationsOf {
     Command,
     /// Those of a program that a job of the user's directs; known likewise.
     Job,
+    /// Those of a program of this machine that it starts, always in the same way.
+    Program,
     /// Its own, each promised to survive a power cut and kept in a ledger.
     Promised,
 }
 
 impl OperationsOf {
+    /// Returns true if this program issues them: its own time on a processor may then be what limits them.
+    pub fn are_issued_here(self) -> bool {
+        matches!(self, Self::Itself | Self::Promised)
+    }
+
     /// Returns true if only the kernel's counters are known of them, and what their program prints.
     pub fn are_foreign(self) -> bool {
         matches!(self, Self::Command | Self::Job)

@@ -21,6 +21,10 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 };
 
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
+    if !reading.whose.are_issued_here() {
+        // A compiler's or a database's time on a processor is the work, and not what makes it.
+        return None;
+    }
     reading.window_ns()?;
     // Time in user mode is the generator's own; time in the kernel belongs to what is measured.
     let user = share(reading.own_cpu_ns().0, reading.thread_time_ns())?;
@@ -100,7 +104,7 @@ fn lateness(reading: &TrialReading<'_>) -> Option<(f64, f64)> {
 mod tests {
     use super::super::sample::{found, grade, operation, trial};
     use super::*;
-    use stackrace_base::event::TimingObservation;
+    use stackrace_base::event::{OperationsOf, TimingObservation};
 
     #[test]
     fn half_of_the_time_in_the_program_is_too_much() {
@@ -119,6 +123,23 @@ mod tests {
             found(&CHECK, &trial).unwrap().limit,
             Some(LimitedBy::Generator)
         );
+    }
+
+    #[test]
+    fn the_work_of_another_program_is_not_the_load_generators() {
+        let mut trial = trial();
+        trial.counted.cpu_user_ns = 900_000_000;
+        for whose in [
+            OperationsOf::Command,
+            OperationsOf::Job,
+            OperationsOf::Program,
+        ] {
+            let reading = TrialReading {
+                whose,
+                ..super::super::sample::reading(&trial)
+            };
+            assert!((CHECK.judge)(&reading).is_none(), "{whose:?}");
+        }
     }
 
     #[test]

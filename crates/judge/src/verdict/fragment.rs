@@ -91,7 +91,7 @@ pub(super) fn known_to(coarse: Coarseness) -> String {
 /// Ways to get figures that are less coarse.
 pub(super) fn finer(coarse: Coarseness) -> &'static str {
     match coarse.printed {
-        true => "take the JSON output of the tool, let it print more digits, or let it run longer",
+        true => "let it do more work, or print more digits: a JSON output often has them",
         false => "make the trials longer",
     }
 }

@@ -10,7 +10,7 @@ use stackrace_engine::PhaseOutcome;
 use super::git::sync;
 use super::{generated, ran};
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::MetricHead;
+use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -36,6 +36,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     example: "build = { files = 100 }",
     over_shell: OverShell::Nearest("command = { run = \"make …\" }"),
     parse: |settings| Ok(Box::new(Build::parse(settings)?)),
+    operations: OperationsOf::Program,
     ..WorkloadKind::PLAIN
 };
 

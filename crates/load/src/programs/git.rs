@@ -14,7 +14,7 @@ use super::generated;
 use super::ran;
 use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
@@ -41,6 +41,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     example: "git = { files = 2000 }",
     over_shell: OverShell::Nearest("command = { run = \"git clone …\" }"),
     parse: |settings| Ok(Box::new(Git::parse(settings)?)),
+    operations: OperationsOf::Program,
     ..WorkloadKind::PLAIN
 };
 
