@@ -243,7 +243,9 @@ impl BlockPhase<'_> {
             }
             IoMethod::Sync => {
                 // Not for a ring: its registered files need no look-up in the table.
-                descriptors::own_table(self.files);
+                // SAFETY: this thread has made nothing yet but a recorder, which owns no descriptor. It
+                // uses the files of the phase, and those outlive it.
+                unsafe { descriptors::own_table(self.files) };
                 if self.spec.engine == IoEngine::Update {
                     let device = self.update_device();
                     return self.work_on(gate, device, shape, recorder, share);

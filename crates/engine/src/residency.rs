@@ -12,8 +12,9 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::mapping::Mapping;
 use crate::outcome::{Op, OpError};
 use crate::system::{Advice, fadvise, fdatasync, syncfs};
 use crate::tree::{EntryKind, scan, scan_as_listed};
@@ -77,21 +78,15 @@ fn resident_pages(
 ) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(length).map_err(|_| Errno::FBIG)?;
     let mut pages = vec![0; length.div_ceil(page_bytes)];
-    let null = std::ptr::null_mut();
-    // SAFETY: the kernel chooses the address, so no memory of this process is replaced. The mapping
-    // is never accessed, only queried, and unmapped below.
-    let address = unsafe { mmap(null, length, ProtFlags::READ, MapFlags::SHARED, fd, offset) }?;
+    // Never accessed, only asked about.
+    let mapped = Mapping::of_file(fd, offset, length, ProtFlags::READ, MapFlags::SHARED)?;
+    let address = mapped.start().as_ptr().cast();
     // SAFETY: `address` and `length` are the mapping made above, page-aligned by the kernel, and
     // `pages` has one byte for each of its pages, as `mincore` demands.
-    let told = unsafe { mincore(address, length, pages.as_mut_ptr()) };
-    let told = if told == 0 {
-        Ok(pages)
-    } else {
-        Err(errno_of(&std::io::Error::last_os_error()))
-    };
-    // SAFETY: the mapping was made above with this length, and nothing points into it.
-    let gone = unsafe { munmap(address, length) };
-    gone.and(told)
+    match unsafe { mincore(address, length, pages.as_mut_ptr()) } {
+        0 => Ok(pages),
+        _ => Err(errno_of(&std::io::Error::last_os_error())),
+    }
 }
 
 /// Writes out a file's dirty pages and asks the kernel to drop it from the page cache.

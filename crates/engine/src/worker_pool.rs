@@ -307,7 +307,11 @@ impl WorkerPool<'_> {
     ///
     /// # Errors
     /// A thread could not be started; no work was done then.
-    pub(crate) fn together<P: Send>(
+    ///
+    /// # Safety
+    /// `work` and the parts use and drop no descriptor but those of `keep`: in the table of a thread
+    /// the number of another is closed, or another file's.
+    pub(crate) unsafe fn together<P: Send>(
         self,
         parts: Vec<P>,
         work: impl Fn(P, &mut Worker<'_>) -> Result<(), Halt> + Sync,
@@ -327,7 +331,7 @@ impl WorkerPool<'_> {
         Ok(merge(reports, watch.slice_ns, clock, cpu.spent(), self.why))
     }
 
-    /// Starts the threads and waits for their end.
+    /// Starts the threads and waits for their end. For `together` alone, whose contract it needs.
     fn start<P: Send>(
         &self,
         parts: Vec<P>,
@@ -343,7 +347,9 @@ impl WorkerPool<'_> {
             for part in parts {
                 let body = move || {
                     // Before anything else: the thread must not own a descriptor yet.
-                    own_table(keep);
+                    // SAFETY: the thread has just begun, and its work uses no descriptor but those of
+                    // `keep`, as `together` demands; they outlive the scope.
+                    unsafe { own_table(keep) };
                     let recorder = watch.recorder();
                     let mut worker = Worker::new(recorder, gate.pass(None)?, watch.control, failed);
                     let result = work(part, &mut worker);
@@ -482,7 +488,8 @@ mod tests {
             root: Path::new("/"),
             keep: &[],
         };
-        let two = workers.together(vec![(); 2], many, None);
+        // SAFETY: the work uses no descriptor.
+        let two = unsafe { workers.together(vec![(); 2], many, None) };
         for outcome in [one, two.unwrap()] {
             assert_eq!(outcome.clock, FastClock::calibrated().name());
             assert!(outcome.clock_error < 0.1, "{}", outcome.clock_error);
