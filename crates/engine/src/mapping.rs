@@ -79,9 +79,8 @@ impl Mapping {
     #[inline]
     pub(crate) fn read(&self, at: usize, into: &mut [u8]) {
         let from = self.place(at, into.len());
-        // SAFETY: `place` made sure that `into.len()` mapped bytes begin at `from`, and `into` is
-        // exclusively ours.
-        unsafe { copy(from, into.as_mut_ptr(), into.len()) }
+        // SAFETY: `place` made sure that `into.len()` mapped bytes begin at `from`.
+        unsafe { fetch(from, into) }
     }
 
     /// Puts bytes there, from byte `at` on.
@@ -90,7 +89,7 @@ impl Mapping {
         let into = self.place(at, bytes.len());
         // SAFETY: `place` made sure that `bytes.len()` mapped bytes begin at `into`. Where they
         // cannot be written, the processor refuses.
-        unsafe { copy(bytes.as_ptr(), into, bytes.len()) }
+        unsafe { store(bytes, into) }
     }
 }
 
@@ -103,9 +102,31 @@ impl Drop for Mapping {
     }
 }
 
-/// Copies bytes while other threads or processes may change one side. In Rust that would be a data
+/// Copies bytes that other threads or processes may change meanwhile. In Rust that would be a data
 /// race, so an instruction of the processor copies, which the compiler does not see. The program
 /// accepts any bytes.
+///
+/// # Safety
+/// As many bytes at `from` can be read.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+unsafe fn fetch(from: *mut u8, into: &mut [u8]) {
+    // SAFETY: by this function's contract, and `into` is exclusively ours.
+    unsafe { copy(from, into.as_mut_ptr(), into.len()) }
+}
+
+/// Copies bytes to where others may see or change them meanwhile, as above.
+///
+/// # Safety
+/// As many bytes at `to` can be written.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+unsafe fn store(bytes: &[u8], to: *mut u8) {
+    // SAFETY: by this function's contract, and `bytes` can be read.
+    unsafe { copy(bytes.as_ptr(), to, bytes.len()) }
+}
+
+/// Copies bytes by an instruction of the processor.
 ///
 /// # Safety
 /// `bytes` bytes at `from` can be read and as many at `to` written, and they do not overlap.
@@ -129,20 +150,32 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies as above, for other processors and for Miri: byte by byte with atomic accesses.
+/// Copies as above, for other processors and for Miri: byte by byte with atomic accesses to the side
+/// that is shared.
 ///
 /// # Safety
 /// As above.
 #[cfg(any(not(target_arch = "x86_64"), miri))]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+unsafe fn fetch(from: *mut u8, into: &mut [u8]) {
     use std::sync::atomic::{AtomicU8, Ordering};
-    for index in 0..bytes {
+    for (index, byte) in into.iter_mut().enumerate() {
         // SAFETY: by this function's contract; a byte is always aligned.
-        let byte = unsafe { AtomicU8::from_ptr(from.add(index).cast_mut()) };
-        let byte = byte.load(Ordering::Relaxed);
-        // SAFETY: as above.
-        let place = unsafe { AtomicU8::from_ptr(to.add(index)) };
-        place.store(byte, Ordering::Relaxed);
+        let shared = unsafe { AtomicU8::from_ptr(from.add(index)) };
+        *byte = shared.load(Ordering::Relaxed);
+    }
+}
+
+/// Copies as above.
+///
+/// # Safety
+/// As above.
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+unsafe fn store(bytes: &[u8], to: *mut u8) {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    for (index, byte) in bytes.iter().enumerate() {
+        // SAFETY: by this function's contract; a byte is always aligned.
+        let shared = unsafe { AtomicU8::from_ptr(to.add(index)) };
+        shared.store(*byte, Ordering::Relaxed);
     }
 }
 
