@@ -138,12 +138,12 @@ const IN_THE_STORE: [&str; 9] = [
     "crates/base/src/appendlog.rs",
     "crates/machine/src/journal/",
     "crates/results/src/record/",
-    "src/session/clean.rs",
-    "src/session/context.rs",
-    "src/session/execute.rs",
-    "src/session/leftovers.rs",
-    "src/session/resume.rs",
-    "src/session/temporary.rs",
+    "crates/run/src/prepare/clean.rs",
+    "crates/run/src/prepare/context.rs",
+    "crates/run/src/execute/mod.rs",
+    "src/commands/leftovers.rs",
+    "crates/run/src/execute/resume.rs",
+    "crates/run/src/prepare/temporary.rs",
 ];
 
 /// What opens, reads, makes or removes a file by its path.
