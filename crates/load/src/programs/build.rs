@@ -62,7 +62,7 @@ impl Build {
         };
         Ok(Self {
             files: count("files", 100_000)?,
-            bytes: settings.bytes("file-size")?.clamp(256, 1 << 20),
+            bytes: generated::file_bytes(settings, 1 << 20)?,
             jobs: count("jobs", 1024)?,
         })
     }

@@ -67,7 +67,7 @@ impl Git {
         };
         Ok(Self {
             files: at_least("files", 2)?,
-            bytes: settings.bytes("file-size")?.clamp(256, 64 << 20),
+            bytes: generated::file_bytes(settings, 64 << 20)?,
             commits: at_least("commits", 1)?,
         })
     }
