@@ -1,4 +1,4 @@
-//! How much of a file is in the page cache, and how to evict or load it.
+//! How much of a file is in the page cache, and how to evict it.
 //!
 //! A cold cache must be verified: [`evict`] asks the kernel, [`resident_bytes`] shows whether it
 //! complied. This covers file data only. Directory entries and inodes have their own caches, and
@@ -22,8 +22,6 @@ use crate::worker_pool::{errno_of, fault};
 
 /// Bytes mapped at once, a multiple of every page size.
 const WINDOW_BYTES: u64 = 1 << 30;
-/// Bytes read at once to fill the cache.
-const READ_BYTES: usize = 1 << 20;
 
 // SAFETY: the signature is that of mincore(2) in the C library: `int mincore(void *, size_t,
 // unsigned char *)`.
@@ -151,28 +149,6 @@ pub fn resident_bytes_below(root: &Path, files_max: usize) -> Result<(u64, u64),
     Ok(sum)
 }
 
-/// Reads a file whole, so that it is in the page cache if it fits, and returns its bytes.
-///
-/// # Errors
-/// The file cannot be opened or read.
-pub fn populate(path: &Path) -> Result<u64, OpError> {
-    let (fd, _) = open(path)?;
-    let mut buffer = vec![0; READ_BYTES];
-    let mut total = 0;
-    loop {
-        match rustix::io::read(&fd, &mut buffer[..]) {
-            Ok(0) => return Ok(total),
-            Ok(got) => total += got as u64,
-            Err(errno) => {
-                return Err(OpError {
-                    offset: Some(total),
-                    ..fault(Op::Read, path, errno)
-                });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +157,7 @@ mod tests {
     const BYTES: usize = 3_000_001;
 
     #[test]
-    fn a_file_on_disk_is_evicted_and_populated_whole() {
+    fn a_file_on_disk_is_evicted_and_read_again_whole() {
         // Not /tmp, which may be in memory.
         let home = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = home.path().join("file");
@@ -194,7 +170,7 @@ mod tests {
         );
         evict(&path).unwrap();
         assert_eq!(resident_bytes(&path).unwrap(), (0, whole));
-        assert_eq!(populate(&path).unwrap(), whole);
+        std::fs::read(&path).unwrap();
         assert_eq!(resident_bytes(&path).unwrap(), (whole, whole));
     }
 
@@ -224,7 +200,6 @@ mod tests {
         for error in [
             resident_bytes(&missing).unwrap_err(),
             evict(&missing).unwrap_err(),
-            populate(&missing).unwrap_err(),
             evict_tree(&missing).unwrap_err(),
         ] {
             assert_eq!(error.path, missing);

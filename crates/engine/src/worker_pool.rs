@@ -240,30 +240,18 @@ fn merge(
     let busy_ns = merged.ops.iter().map(|kind| kind.latency_sum_ns).sum();
     PhaseOutcome {
         ended,
-        elapsed_ns,
         cpu_user_ns: cpu.user_ns,
         cpu_system_ns: cpu.system_ns,
         ops: merged.ops,
         threads: merged.threads,
-        lateness: None,
-        unissued: 0,
-        verified_bytes: 0,
-        slice_ns: merged.slice_ns,
         series: merged.series,
-        stretches: Vec::new(),
-        parts: Vec::new(),
-        promised: Vec::new(),
-        reported: Vec::new(),
-        reported_steps: Vec::new(),
-        printed: Default::default(),
         error: first.map(|(_, error)| error),
         short: merged.short,
-        engine: "calls",
-        engine_why: why,
         depth_achieved: mean_outstanding(busy_ns, elapsed_ns),
         clock: clock.name(),
         clock_error: clock.disagreement(),
         clock_back,
+        ..PhaseOutcome::of_program("calls", why, elapsed_ns, merged.slice_ns)
     }
 }
 
