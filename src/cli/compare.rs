@@ -19,8 +19,6 @@ use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::study_file::Overrides;
 use stackrace_study::purpose;
 
-/// Time of a comparison unless another is given, ns.
-const TIME_NS: u64 = 120_000_000_000;
 /// Time of a first impression, ns.
 const QUICK_NS: u64 = 30_000_000_000;
 
@@ -41,7 +39,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         time_ns: match (verb.quick, time_asked) {
             // clap refuses --quick together with --time.
             (true, _) => QUICK_NS,
-            (false, asked) => asked.unwrap_or(TIME_NS),
+            (false, asked) => asked.unwrap_or(compare::TIME_NS),
         },
         quick: verb.quick,
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,

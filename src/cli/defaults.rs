@@ -32,7 +32,7 @@ const KEYS: &[Key] = &[
     key("", "store", a_directory),
     key("", "colour", a_colour),
     key("compare", "time", |text| {
-        unit::parse_time_ns(text).map(|_| ())
+        unit::parse_lasting_ns(text).map(|_| ())
     }),
     key("compare", "for", a_purpose),
     key("compare", "margin", a_share),

@@ -99,7 +99,7 @@ pub(super) fn overrides(asked: &Deciding, how_long: &HowLong) -> Result<Override
 }
 
 pub(super) fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, Failure> {
-    text.map(|text| unit::parse_time_ns(text))
+    text.map(|text| unit::parse_lasting_ns(text))
         .transpose()
         .map_err(|why| Failure::usage(format!("{option}: {why}")))
 }

@@ -1,6 +1,5 @@
 //! `stackrace serve`: the live page, and who may see it.
 
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,11 +186,8 @@ fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
         let cannot = |error: &dyn std::fmt::Display| {
             failed(format!("cannot write {}: {error}", path.display()))
         };
-        store
-            .create_file(PAGE, true)
-            .map_err(|error| cannot(&error))?
-            .write_all(page.as_bytes())
-            .map_err(|error| cannot(&error))?;
+        let written = store.replace_file(PAGE, page.as_bytes());
+        written.map_err(|error| cannot(&error))?;
         path.into_os_string()
     } else {
         link.into()

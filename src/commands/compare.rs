@@ -29,6 +29,8 @@ use stackrace_run::prepare::temporary;
 use stackrace_study::purpose::Purpose;
 use stackrace_study::study::Study;
 
+/// How long a comparison takes unless it is said, ns.
+pub(crate) const TIME_NS: u64 = 120_000_000_000;
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
 /// Share of the free space beyond which nothing is asked for.
@@ -437,7 +439,7 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
     CompareRequest {
         directories: paths.to_vec(),
         purpose: &stackrace_study::purpose::ALL[0],
-        time_ns: 120_000_000_000,
+        time_ns: TIME_NS,
         quick: false,
         size: None,
         like: None,

@@ -29,7 +29,7 @@ const BEGUN_MAX: usize = 50;
 /// Why it cannot be made.
 pub(crate) fn unnamed(store: &Store) -> Result<File, String> {
     let name = format!(".said-{:016x}", entropy());
-    let file = store.create_file(&name, false);
+    let file = store.create_file(&name);
     let file = file.map_err(|error| error.to_string())?;
     let _ = store.remove_file(&name);
     Ok(file)

@@ -286,12 +286,6 @@ fn is_out_after(place: Elsewhere, accident: Accident) {
         // What is under a mount cannot be found where no mounts are shown.
         return;
     }
-    if place == Elsewhere::BareShell && matches!(accident, Accident::LinkInstead) {
-        mended(&scene, accident);
-        // The mark of the run went away with the directory: what to do about it is said.
-        scene.resume(&["--rounds", "1"]).err_has("or rmdir ");
-        return;
-    }
     if mended(&scene, accident) {
         // It may have used up its rounds.
         let resumed = scene.resume(&["--rounds", "1"]);
@@ -300,7 +294,12 @@ fn is_out_after(place: Elsewhere, accident: Accident) {
         let last = scene.counted().last().copied();
         assert!(last.is_some_and(|round| round >= out_in), "{context}");
         scene.clean().ended(0);
-        assert_eq!(scene.left(), [""; 0], "{context}");
+        let mut left = scene.left();
+        if place == Elsewhere::BareShell {
+            // What was made a moment before its directory was moved was never seen at its place.
+            left.retain(|name| name.contains("-taken-"));
+        }
+        assert_eq!(left, [""; 0], "{context}");
     }
 }
 

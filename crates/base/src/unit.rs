@@ -60,6 +60,17 @@ pub fn parse_time_ns(text: &str) -> Result<u64, String> {
     whole((number * factor).round()).ok_or_else(|| format!("\"{text}\" is not a time"))
 }
 
+/// Nanoseconds of something that lasts, as [`parse_time_ns`]: more than none.
+///
+/// # Errors
+/// As [`parse_time_ns`]; the time is 0.
+pub fn parse_lasting_ns(text: &str) -> Result<u64, String> {
+    match parse_time_ns(text)? {
+        0 => Err("nothing can be measured in no time: write it like \"1 h\"".to_owned()),
+        ns => Ok(ns),
+    }
+}
+
 /// Parses a share: `5 %` or `0.05`.
 ///
 /// # Errors

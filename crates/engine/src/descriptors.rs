@@ -19,9 +19,14 @@ const STANDARD_ERROR: RawFd = 2;
 ///
 /// The others are closed in the copy: else a pipe or mount that another thread closes would stay in
 /// use until the phase ends. If the system refuses (in a container), calls only cost more.
-pub(crate) fn own_table(keep: &[OwnedFd]) {
-    // SAFETY: the thread makes no descriptor that another could see: it opens nothing but the
-    // directory below, and uses `keep`, whose numbers mean the same files in the copy.
+///
+/// # Safety
+/// No value that this thread uses or drops from now on owns or borrows a descriptor, except those of
+/// `keep`, which are only borrowed: in the thread's table its number would be closed, or be another
+/// file's. And no other thread closes one of `keep` before this one has ended.
+pub(crate) unsafe fn own_table(keep: &[OwnedFd]) {
+    // SAFETY: by this function's contract the thread uses no descriptor but those of `keep`, whose
+    // numbers mean the same files in the copy. What it opens later it does not hand to another.
     if unsafe { crate::system::unshare_descriptors() }.is_err() {
         return;
     }
@@ -43,10 +48,16 @@ pub(crate) fn own_table(keep: &[OwnedFd]) {
 ///
 /// # Errors
 /// The thread could not be started; no work was done then.
-pub(crate) fn with_own_table<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+///
+/// # Safety
+/// The work uses and drops no descriptor that was opened before, and returns none that it opened:
+/// their numbers mean something else in the other table.
+pub(crate) unsafe fn with_own_table<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let alone = move || {
-            own_table(&[]);
+            // SAFETY: the thread has just begun and owns nothing but the work, which by this
+            // function's contract uses no descriptor from before.
+            unsafe { own_table(&[]) };
             work()
         };
         let thread = Builder::new().spawn_scoped(scope, alone)?;
@@ -88,7 +99,8 @@ mod tests {
         std::thread::scope(|scope| {
             let kept = &kept;
             scope.spawn(move || {
-                own_table(kept);
+                // SAFETY: the thread uses no descriptor but those of `kept`, which outlives it.
+                unsafe { own_table(kept) };
                 let written = rustix::io::pwrite(&kept[0], b"kept", 0);
                 ready.send((written, listed())).unwrap();
                 // Stays alive, and with it its table, until the other side has looked.
@@ -112,13 +124,14 @@ mod tests {
     fn what_work_with_its_own_table_opens_is_in_no_other_table() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let other = std::fs::File::open(file.path()).unwrap();
-        let (inside, outside) = with_own_table(|| {
+        let work = || {
             let before = listed();
             let opened = std::fs::File::open(file.path()).unwrap();
             let seen = std::thread::scope(|scope| scope.spawn(listed).join().unwrap());
             (before, (opened.as_raw_fd(), seen))
-        })
-        .unwrap();
+        };
+        // SAFETY: of `file` the work takes the path alone, and it returns numbers only.
+        let (inside, outside) = unsafe { with_own_table(work) }.unwrap();
         assert_eq!(inside, Vec::<RawFd>::new(), "the table was not empty");
         assert!(
             outside.1.contains(&outside.0),

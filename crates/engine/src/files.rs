@@ -38,7 +38,7 @@ use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::shape::Permutation;
 use crate::spec::Content;
 use crate::system;
-use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
+use crate::worker_pool::{ClosingWork, Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
 use name::{NameBuffer, NameKind, directory_name};
 
 mod directories;
@@ -262,10 +262,12 @@ impl FileSet {
             root: &self.root,
             keep: &handles.0,
         };
-        match pass.at_end {
-            AtEnd::Return => workers.together(parts, work, None),
-            AtEnd::Durable => workers.together(parts, work, Some(&sync)),
-        }
+        let close: Option<ClosingWork<'_>> = match pass.at_end {
+            AtEnd::Return => None,
+            AtEnd::Durable => Some(&sync),
+        };
+        // SAFETY: a part of the pass uses the handles, the descriptors of `keep`, and what it opens.
+        unsafe { workers.together(parts, work, close) }
     }
 
     fn open_root(&self, op: Op) -> Result<OwnedFd, OpError> {

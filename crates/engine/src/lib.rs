@@ -23,6 +23,7 @@ mod gate;
 mod io;
 mod layout;
 pub mod limit;
+mod mapping;
 pub mod memory;
 mod outcome;
 mod pace;

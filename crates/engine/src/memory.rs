@@ -3,11 +3,10 @@
 //! Direct I/O needs aligned buffers, and a page fault inside the measured loop would be charged to
 //! the device. So buffers are anonymous mappings that the kernel populates at once.
 
-use std::ptr::NonNull;
-
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::MapFlags;
 
 use crate::error::StartError;
+use crate::mapping::Mapping;
 use crate::system::POPULATE;
 
 /// Alignment every buffer has, bytes: the page size, and enough for any logical block size in use.
@@ -27,13 +26,7 @@ pub fn round_up(bytes: usize) -> usize {
 
 /// An owned, zeroed, page-aligned region.
 #[derive(Debug)]
-pub struct AlignedMemory {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: `AlignedMemory` owns its mapping alone, like a `Box<[u8]>`; nothing about it is tied to a thread.
-unsafe impl Send for AlignedMemory {}
+pub struct AlignedMemory(Mapping);
 
 impl AlignedMemory {
     /// Maps at least `bytes` bytes of zeros, all of them present.
@@ -42,34 +35,22 @@ impl AlignedMemory {
     /// [`StartError::Memory`] with what the system said.
     pub fn new(bytes: usize) -> Result<AlignedMemory, StartError> {
         let bytes = round_up(bytes.max(1));
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
         // Miri has no pages to populate.
         let present = if cfg!(miri) {
             MapFlags::empty()
         } else {
             POPULATE
         };
-        let flags = MapFlags::PRIVATE | present;
-        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // in use is replaced.
-        let start =
-            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
-        match start {
-            Ok(start) => match NonNull::new(start.cast::<u8>()) {
-                Some(start) => {
-                    let mut memory = AlignedMemory { start, bytes };
-                    if POPULATE.is_empty() && !cfg!(miri) {
-                        memory.touch();
-                    }
-                    Ok(memory)
-                }
-                None => Err(StartError::Memory { bytes, errno: 0 }),
-            },
-            Err(errno) => Err(StartError::Memory {
-                bytes,
-                errno: errno.raw_os_error(),
-            }),
+        let mapped = Mapping::anonymous(bytes, MapFlags::PRIVATE | present);
+        let mapped = mapped.map_err(|errno| StartError::Memory {
+            bytes,
+            errno: errno.raw_os_error(),
+        })?;
+        let mut memory = AlignedMemory(mapped);
+        if POPULATE.is_empty() && !cfg!(miri) {
+            memory.touch();
         }
+        Ok(memory)
     }
 
     /// Writes to each page, so that it is there.
@@ -82,29 +63,26 @@ impl AlignedMemory {
 
     /// The whole region, page-aligned, zeros where nothing was written.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `start` points to `bytes` mapped, initialised (zeroed) bytes for as long as
-        // `self` lives; `&self` keeps Rust code from writing to them meanwhile.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+        // SAFETY: the mapping holds so many initialised (zeroed) bytes for as long as `self` lives;
+        // it is private, and `&self` keeps Rust code from writing to it meanwhile.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len()) }
     }
 
     /// The whole region, to write to.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`, and `&mut self` makes the access exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len()) }
     }
 
     /// Beginning of the region.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.start.as_ptr()
+        self.0.start().as_ptr()
     }
-}
 
-impl Drop for AlignedMemory {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` with this very length and, by ownership, nothing
-        // refers to it any more. Unmapping a valid range cannot fail.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok());
+    /// Bytes of the region, at least those that were asked for.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 }
 

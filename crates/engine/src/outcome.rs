@@ -370,8 +370,8 @@ pub struct PhaseOutcome {
 }
 
 impl PhaseOutcome {
-    /// A phase whose work another program did: `engine` names it, `why` is a clause for reports.
-    /// Nothing but the time is known of it, in steps of `slice_ns`.
+    /// A phase of which nothing but the time is known, in steps of `slice_ns`, as of work that another
+    /// program did: `engine` names what did it, `why` is a clause for reports.
     pub fn of_program(engine: &'static str, why: String, elapsed_ns: u64, slice_ns: u64) -> Self {
         Self {
             ended: PhaseEnd::Complete,

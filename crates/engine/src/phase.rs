@@ -243,7 +243,9 @@ impl BlockPhase<'_> {
             }
             IoMethod::Sync => {
                 // Not for a ring: its registered files need no look-up in the table.
-                descriptors::own_table(self.files);
+                // SAFETY: this thread has made nothing yet but a recorder, which owns no descriptor. It
+                // uses the files of the phase, and those outlive it.
+                unsafe { descriptors::own_table(self.files) };
                 if self.spec.engine == IoEngine::Update {
                     let device = self.update_device();
                     return self.work_on(gate, device, shape, recorder, share);
@@ -513,9 +515,9 @@ impl BlockPhase<'_> {
         }
         let cpu = cpu.spent();
         let merged = Recorder::merge(recorders, self.spec.slice_ns);
+        let method = choice.way.name();
         PhaseOutcome {
             ended,
-            elapsed_ns,
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
             ops: merged.ops,
@@ -523,22 +525,14 @@ impl BlockPhase<'_> {
             lateness: merged.lateness,
             unissued,
             verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
-            slice_ns: merged.slice_ns,
             series: merged.series,
-            stretches: Vec::new(),
-            parts: Vec::new(),
-            promised: Vec::new(),
-            reported: Vec::new(),
-            reported_steps: Vec::new(),
-            printed: Default::default(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
-            engine: choice.way.name(),
-            engine_why: choice.why,
             depth_achieved: mean_outstanding(outstanding, elapsed_ns),
             clock: clock.name(),
             clock_error: clock.disagreement(),
             clock_back,
+            ..PhaseOutcome::of_program(method, choice.why, elapsed_ns, merged.slice_ns)
         }
     }
 }

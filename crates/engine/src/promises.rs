@@ -85,7 +85,8 @@ impl PromisesPlan {
             }
             .run(worker)
         };
-        let outcome = workers.together(parts, work, None)?;
+        // SAFETY: the work uses the handles, the descriptors of `keep`, and what it opens.
+        let outcome = unsafe { workers.together(parts, work, None) }?;
         Ok(PhaseOutcome {
             promised: in_order(ledgers),
             ..outcome

@@ -1,4 +1,4 @@
-//! How much of a file is in the page cache, and how to evict or load it.
+//! How much of a file is in the page cache, and how to evict it.
 //!
 //! A cold cache must be verified: [`evict`] asks the kernel, [`resident_bytes`] shows whether it
 //! complied. This covers file data only. Directory entries and inodes have their own caches, and
@@ -12,8 +12,9 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::mapping::Mapping;
 use crate::outcome::{Op, OpError};
 use crate::system::{Advice, fadvise, fdatasync, syncfs};
 use crate::tree::{EntryKind, scan, scan_as_listed};
@@ -21,8 +22,6 @@ use crate::worker_pool::{errno_of, fault};
 
 /// Bytes mapped at once, a multiple of every page size.
 const WINDOW_BYTES: u64 = 1 << 30;
-/// Bytes read at once to fill the cache.
-const READ_BYTES: usize = 1 << 20;
 
 // SAFETY: the signature is that of mincore(2) in the C library: `int mincore(void *, size_t,
 // unsigned char *)`.
@@ -77,21 +76,15 @@ fn resident_pages(
 ) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(length).map_err(|_| Errno::FBIG)?;
     let mut pages = vec![0; length.div_ceil(page_bytes)];
-    let null = std::ptr::null_mut();
-    // SAFETY: the kernel chooses the address, so no memory of this process is replaced. The mapping
-    // is never accessed, only queried, and unmapped below.
-    let address = unsafe { mmap(null, length, ProtFlags::READ, MapFlags::SHARED, fd, offset) }?;
+    // Never accessed, only asked about.
+    let mapped = Mapping::of_file(fd, offset, length, ProtFlags::READ, MapFlags::SHARED)?;
+    let address = mapped.start().as_ptr().cast();
     // SAFETY: `address` and `length` are the mapping made above, page-aligned by the kernel, and
     // `pages` has one byte for each of its pages, as `mincore` demands.
-    let told = unsafe { mincore(address, length, pages.as_mut_ptr()) };
-    let told = if told == 0 {
-        Ok(pages)
-    } else {
-        Err(errno_of(&std::io::Error::last_os_error()))
-    };
-    // SAFETY: the mapping was made above with this length, and nothing points into it.
-    let gone = unsafe { munmap(address, length) };
-    gone.and(told)
+    match unsafe { mincore(address, length, pages.as_mut_ptr()) } {
+        0 => Ok(pages),
+        _ => Err(errno_of(&std::io::Error::last_os_error())),
+    }
 }
 
 /// Writes out a file's dirty pages and asks the kernel to drop it from the page cache.
@@ -156,28 +149,6 @@ pub fn resident_bytes_below(root: &Path, files_max: usize) -> Result<(u64, u64),
     Ok(sum)
 }
 
-/// Reads a file whole, so that it is in the page cache if it fits, and returns its bytes.
-///
-/// # Errors
-/// The file cannot be opened or read.
-pub fn populate(path: &Path) -> Result<u64, OpError> {
-    let (fd, _) = open(path)?;
-    let mut buffer = vec![0; READ_BYTES];
-    let mut total = 0;
-    loop {
-        match rustix::io::read(&fd, &mut buffer[..]) {
-            Ok(0) => return Ok(total),
-            Ok(got) => total += got as u64,
-            Err(errno) => {
-                return Err(OpError {
-                    offset: Some(total),
-                    ..fault(Op::Read, path, errno)
-                });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,7 +157,7 @@ mod tests {
     const BYTES: usize = 3_000_001;
 
     #[test]
-    fn a_file_on_disk_is_evicted_and_populated_whole() {
+    fn a_file_on_disk_is_evicted_and_read_again_whole() {
         // Not /tmp, which may be in memory.
         let home = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = home.path().join("file");
@@ -199,7 +170,7 @@ mod tests {
         );
         evict(&path).unwrap();
         assert_eq!(resident_bytes(&path).unwrap(), (0, whole));
-        assert_eq!(populate(&path).unwrap(), whole);
+        std::fs::read(&path).unwrap();
         assert_eq!(resident_bytes(&path).unwrap(), (whole, whole));
     }
 
@@ -229,7 +200,6 @@ mod tests {
         for error in [
             resident_bytes(&missing).unwrap_err(),
             evict(&missing).unwrap_err(),
-            populate(&missing).unwrap_err(),
             evict_tree(&missing).unwrap_err(),
         ] {
             assert_eq!(error.path, missing);

@@ -93,9 +93,9 @@ impl SysbenchPlan {
                 }
                 Transfer::Mmap => job.work(thread, blocks.mapped(buffers), worker),
             };
-        let outcome = workers
-            .together(parts, work, None)
-            .map_err(StartError::LayOut)?;
+        // SAFETY: of what was opened before, the work uses the files of `keep` alone.
+        let outcome = unsafe { workers.together(parts, work, None) };
+        let outcome = outcome.map_err(StartError::LayOut)?;
         let threads = before_end
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -3,21 +3,19 @@
 //! The host sees a file, the guest a part of its memory behind a device of the bus (`ivshmem`). Its
 //! first 8 bytes say how many bytes follow.
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use crate::mapping::Mapping;
+use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
 use std::io::{Error, Result};
 use std::path::Path;
-use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes in front of what is shared.
 const HEAD: usize = 8;
 
 /// The memory of a device, mapped so that the host sees what is written.
 #[derive(Debug)]
-pub struct SharedWindow {
-    start: NonNull<u8>,
-    bytes: usize,
-}
+pub struct SharedWindow(Mapping);
 
 impl SharedWindow {
     /// Maps a file: the memory of a device below `/sys/bus/pci/devices`.
@@ -30,22 +28,18 @@ impl SharedWindow {
         if bytes <= HEAD {
             return Err(Error::other("there is nothing behind it"));
         }
-        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // in use is replaced.
-        let start = unsafe {
-            let flags = ProtFlags::READ | ProtFlags::WRITE;
-            mmap(
-                std::ptr::null_mut(),
-                bytes,
-                flags,
-                MapFlags::SHARED,
-                &file,
-                0,
-            )
-        }?;
-        let start = NonNull::new(start.cast::<u8>());
-        let start = start.ok_or_else(|| Error::other("it was mapped at 0"))?;
-        Ok(Self { start, bytes })
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let mapped = Mapping::of_file(&file, 0, bytes, protection, MapFlags::SHARED)?;
+        Ok(Self(mapped))
+    }
+
+    /// Bytes that follow the head, as both sides see it: little-endian.
+    fn length(&self) -> &AtomicU64 {
+        let head = self.0.place(0, HEAD).cast();
+        // SAFETY: the head is mapped for as long as `self` lives, and at the beginning of a page, so
+        // it is aligned. Nothing here accesses it otherwise, and that the host does is what an
+        // atomic is for.
+        unsafe { AtomicU64::from_ptr(head) }
     }
 
     /// Reads what was put there.
@@ -53,18 +47,14 @@ impl SharedWindow {
     /// # Errors
     /// It says that it holds more than it can.
     pub fn read(&self) -> Result<Vec<u8>> {
-        let mut head = [0; HEAD];
-        // SAFETY: the window is longer than its head, and mapped for as long as `self` lives. The
-        // copy is by value: no reference to shared memory is made.
-        unsafe { std::ptr::copy_nonoverlapping(self.start.as_ptr(), head.as_mut_ptr(), HEAD) };
-        let length = usize::try_from(u64::from_le_bytes(head)).unwrap_or(usize::MAX);
-        if length > self.bytes - HEAD {
+        // Whoever sees the length sees what was written before it.
+        let length = u64::from_le(self.length().load(Ordering::Acquire));
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > self.0.len() - HEAD {
             return Err(Error::other("it says that it holds more than it can"));
         }
         let mut bytes = vec![0; length];
-        let from = self.start.as_ptr().wrapping_add(HEAD);
-        // SAFETY: `length` bytes behind the head lie in the mapping, as was just checked.
-        unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), length) };
+        self.0.read(HEAD, &mut bytes);
         Ok(bytes)
     }
 
@@ -73,30 +63,16 @@ impl SharedWindow {
     /// # Errors
     /// It does not fit.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() > self.bytes - HEAD {
-            return Err(Error::other(format!(
-                "{} bytes do not fit into {}",
-                bytes.len(),
-                self.bytes - HEAD
-            )));
+        let room = self.0.len() - HEAD;
+        if bytes.len() > room {
+            let why = format!("{} bytes do not fit into {room}", bytes.len());
+            return Err(Error::other(why));
         }
-        let into = self.start.as_ptr().wrapping_add(HEAD);
-        let head = (bytes.len() as u64).to_le_bytes();
-        // SAFETY: the range behind the head lies in the mapping, as was just checked.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
+        self.0.write(HEAD, bytes);
         // The length comes last, so that a reader never takes a part for the whole.
-        // SAFETY: the window is longer than its head.
-        unsafe { std::ptr::copy_nonoverlapping(head.as_ptr(), self.start.as_ptr(), HEAD) };
+        let length = (bytes.len() as u64).to_le();
+        self.length().store(length, Ordering::Release);
         Ok(())
-    }
-}
-
-impl Drop for SharedWindow {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `open` with this very length, and nothing refers to it
-        // any more.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok());
     }
 }
 
@@ -119,5 +95,18 @@ mod tests {
         std::fs::write(&path, u64::MAX.to_le_bytes()).unwrap();
         assert!(SharedWindow::open(&path).is_err());
         std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Under Miri this finds a length that is seen before what it counts.
+    #[test]
+    fn a_reader_sees_nothing_or_the_whole() {
+        let window = SharedWindow(Mapping::anonymous(4096, MapFlags::PRIVATE).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| window.write(&[7; 40]).unwrap());
+            let seen = std::iter::repeat_with(|| window.read().unwrap());
+            let seen = seen.inspect(|_| std::thread::yield_now());
+            let first = seen.skip_while(Vec::is_empty).next();
+            assert_eq!(first, Some(vec![7; 40]));
+        });
     }
 }

@@ -240,30 +240,18 @@ fn merge(
     let busy_ns = merged.ops.iter().map(|kind| kind.latency_sum_ns).sum();
     PhaseOutcome {
         ended,
-        elapsed_ns,
         cpu_user_ns: cpu.user_ns,
         cpu_system_ns: cpu.system_ns,
         ops: merged.ops,
         threads: merged.threads,
-        lateness: None,
-        unissued: 0,
-        verified_bytes: 0,
-        slice_ns: merged.slice_ns,
         series: merged.series,
-        stretches: Vec::new(),
-        parts: Vec::new(),
-        promised: Vec::new(),
-        reported: Vec::new(),
-        reported_steps: Vec::new(),
-        printed: Default::default(),
         error: first.map(|(_, error)| error),
         short: merged.short,
-        engine: "calls",
-        engine_why: why,
         depth_achieved: mean_outstanding(busy_ns, elapsed_ns),
         clock: clock.name(),
         clock_error: clock.disagreement(),
         clock_back,
+        ..PhaseOutcome::of_program("calls", why, elapsed_ns, merged.slice_ns)
     }
 }
 
@@ -307,7 +295,11 @@ impl WorkerPool<'_> {
     ///
     /// # Errors
     /// A thread could not be started; no work was done then.
-    pub(crate) fn together<P: Send>(
+    ///
+    /// # Safety
+    /// `work` and the parts use and drop no descriptor but those of `keep`: in the table of a thread
+    /// the number of another is closed, or another file's.
+    pub(crate) unsafe fn together<P: Send>(
         self,
         parts: Vec<P>,
         work: impl Fn(P, &mut Worker<'_>) -> Result<(), Halt> + Sync,
@@ -327,7 +319,7 @@ impl WorkerPool<'_> {
         Ok(merge(reports, watch.slice_ns, clock, cpu.spent(), self.why))
     }
 
-    /// Starts the threads and waits for their end.
+    /// Starts the threads and waits for their end. For `together` alone, whose contract it needs.
     fn start<P: Send>(
         &self,
         parts: Vec<P>,
@@ -343,7 +335,9 @@ impl WorkerPool<'_> {
             for part in parts {
                 let body = move || {
                     // Before anything else: the thread must not own a descriptor yet.
-                    own_table(keep);
+                    // SAFETY: the thread has just begun, and its work uses no descriptor but those of
+                    // `keep`, as `together` demands; they outlive the scope.
+                    unsafe { own_table(keep) };
                     let recorder = watch.recorder();
                     let mut worker = Worker::new(recorder, gate.pass(None)?, watch.control, failed);
                     let result = work(part, &mut worker);
@@ -482,7 +476,8 @@ mod tests {
             root: Path::new("/"),
             keep: &[],
         };
-        let two = workers.together(vec![(); 2], many, None);
+        // SAFETY: the work uses no descriptor.
+        let two = unsafe { workers.together(vec![(); 2], many, None) };
         for outcome in [one, two.unwrap()] {
             assert_eq!(outcome.clock, FastClock::calibrated().name());
             assert!(outcome.clock_error < 0.1, "{}", outcome.clock_error);

@@ -5,9 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
@@ -15,9 +15,10 @@ use stackrace_engine::spec::{
     AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
 };
 use stackrace_engine::{
-    ContentLedger, Control, OpError, PhaseEnd, PhaseOutcome, StartError, lay_out, lay_out_verified,
-    run, run_verified,
+    ContentLedger, Control, OpError, PhaseEnd, PhaseOutcome, StartError, io_uring_allowed, lay_out,
+    lay_out_verified, run, run_verified,
 };
+use stackrace_test_needs as needs;
 
 struct Counting;
 
@@ -129,7 +130,6 @@ fn allocations_of_files(
     Ok(counts)
 }
 
-#[test]
 fn the_number_of_operations_does_not_change_the_number_of_allocations() {
     let directory = tempfile::tempdir().unwrap();
     let targets: Vec<IoTarget> = (0..3)
@@ -139,12 +139,15 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
         })
         .collect();
     lay_out(&targets, Content::Random, 1, &Control::default()).unwrap();
-    let engines = [
+    let mut engines = vec![
         (IoEngine::Null, 1),
         (IoEngine::Sync, 1),
         (IoEngine::Sync, 4),
-        (IoEngine::Uring, 8),
     ];
+    let ring = io_uring_allowed();
+    if ring.is_ok() {
+        engines.push((IoEngine::Uring, 8));
+    }
     let accesses = [
         AccessPattern::Sequential,
         AccessPattern::Uniform,
@@ -172,7 +175,7 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
     lay_out_verified(&ledger, &Control::default()).unwrap();
     // Verified first: what the other phases write is not stamped.
     for ledger in [Some(&ledger), None] {
-        for (engine, queue_depth) in engines {
+        for (engine, queue_depth) in engines.iter().copied() {
             if ledger.is_some() && engine == IoEngine::Null {
                 continue;
             }
@@ -191,6 +194,15 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
         }
     }
     files_allocate_nothing(directory.path());
+    if let Err(error) = ring {
+        needs::skip(format!("all but the ring: {error}"));
+    }
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        the_number_of_operations_does_not_change_the_number_of_allocations
+    ])
 }
 
 /// Phases over files. Their set-up opens each directory while there are few, and none where there are
@@ -207,15 +219,7 @@ fn files_allocate_nothing(root: &Path) {
 
 fn allocates_nothing(spec: &Spec, ledger: Option<&ContentLedger>) {
     // The first phase also pays for what is set up once per process or thread.
-    match allocations(spec, ledger, 100) {
-        Err(error @ StartError::Ring { .. }) => {
-            std::io::stderr()
-                .write_all(format!("SKIPPED {:?}: {error}\n", spec.engine).as_bytes())
-                .unwrap();
-            return;
-        }
-        other => other.unwrap(),
-    };
+    allocations(spec, ledger, 100).unwrap();
     let (few, many) = (
         allocations(spec, ledger, 300).unwrap(),
         allocations(spec, ledger, 3_000).unwrap(),

@@ -34,7 +34,7 @@ impl PowerArgs {
     /// # Errors
     /// The time is none.
     pub(in crate::cli) fn options(&self) -> Result<Option<PowerOptions<'_>>, Failure> {
-        let within = unit::parse_time_ns(&self.back_within);
+        let within = unit::parse_lasting_ns(&self.back_within);
         let within = within.map_err(|why| Failure::usage(format!("--back-within: {why}")))?;
         // clap has them go together.
         let both = self.cut.as_deref().zip(self.restore.as_deref());

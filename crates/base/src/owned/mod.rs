@@ -15,7 +15,7 @@ use stackrace_engine::system;
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -352,6 +352,33 @@ impl OwnDir {
     pub fn create_to_overwrite(&self, name: impl AsRef<OsStr>) -> Result<File, OwnError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         self.file(name.as_ref(), flags, true)
+    }
+
+    /// Puts a file for the user alone where one may be already. At any instant, also after a power
+    /// failure, the name is that of the old file or of the new one, and either is whole.
+    ///
+    /// # Errors
+    /// The system refuses; the old file is still there then.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), OwnError> {
+        let part = format!(".{name}.{}", std::process::id());
+        // Left by a process that was killed and had the same number.
+        self.remove_file(&part)?;
+        let mut file = self.create(&part)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let renamed = written.and_then(|()| {
+            let here = &self.handle;
+            Ok(rustix::fs::renameat(here, &part, here, name)?)
+        });
+        if let Err(error) = renamed {
+            // Of the two errors the first says more.
+            let _ = self.remove_file(&part);
+            return Err(OwnError::system(
+                "write",
+                &self.path_of(name.as_ref())?,
+                error,
+            ));
+        }
+        self.sync()
     }
 
     /// Opens a file to read it and to write at its end; `make`: where it is missing, it is made.

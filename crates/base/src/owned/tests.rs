@@ -94,3 +94,29 @@ fn links_of_the_user_above_a_directory_are_followed() {
     let error = OwnDir::open(&base.path().join("loop")).unwrap_err();
     assert!(matches!(error, OwnError::Link { .. }), "{error}");
 }
+
+/// A reader that looks all the time sees one of the two, and no moment without either.
+#[test]
+fn a_file_that_is_replaced_is_there_at_every_instant() {
+    let (base, dir) = ground();
+    let (old, new) = (vec![1; 100], vec![2; 100_000]);
+    dir.replace("f", &old).unwrap();
+    let there = || OwnDir::open(base.path()).and_then(|dir| dir.read_all("f"));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..100 {
+                dir.replace("f", &new).unwrap();
+                dir.replace("f", &old).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let found = there().unwrap();
+            assert!(found == old || found == new, "{} bytes", found.len());
+        }
+    });
+    assert_eq!(dir.names().unwrap(), ["f"]);
+    // What cannot be written leaves what was there.
+    dir.make(OsStr::new("d")).unwrap();
+    assert!(dir.replace("d", &new).is_err());
+    assert_eq!(dir.names().unwrap(), ["d", "f"]);
+}

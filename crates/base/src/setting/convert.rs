@@ -123,10 +123,19 @@ pub(super) fn as_share(setting: &GivenSetting) -> Result<f64, Refusal> {
 }
 
 pub(super) fn as_time_ns(setting: &GivenSetting) -> Result<u64, Refusal> {
+    as_time_of(setting, crate::unit::parse_time_ns)
+}
+
+pub(super) fn as_lasting_ns(setting: &GivenSetting) -> Result<u64, Refusal> {
+    as_time_of(setting, crate::unit::parse_lasting_ns)
+}
+
+fn as_time_of(
+    setting: &GivenSetting,
+    parse: fn(&str) -> Result<u64, String>,
+) -> Result<u64, Refusal> {
     match &setting.value {
-        Value::Text(text) => {
-            crate::unit::parse_time_ns(text).map_err(|sentence| wrong_unit(setting, &sentence))
-        }
+        Value::Text(text) => parse(text).map_err(|sentence| wrong_unit(setting, &sentence)),
         // A bare number is refused: seconds and milliseconds are both usual.
         _ => Err(wrong_kind(setting, "a time with its unit", Kind::Time)),
     }

@@ -289,6 +289,8 @@ impl Settings {
         share as_share -> f64,
         /// A time in nanoseconds.
         time_ns as_time_ns -> u64,
+        /// How long something lasts, in nanoseconds; 0 is refused.
+        lasting_ns as_lasting_ns -> u64,
         /// Yes or no.
         flag as_flag -> bool,
         /// A text, or one of the words of a choice.
@@ -306,6 +308,8 @@ impl Settings {
         optional_number as_number -> f64,
         /// A time in nanoseconds.
         optional_time_ns as_time_ns -> u64,
+        /// How long something lasts, in nanoseconds; 0 is refused.
+        optional_lasting_ns as_lasting_ns -> u64,
         /// A text, or one of the words of a choice.
         optional_text as_text -> String,
         /// A list of texts.

@@ -1,5 +1,7 @@
 //! The settings of one written line, such as the example of a kind of layer or workload.
 
+#[cfg(any(test, feature = "testing"))]
+use super::Kind;
 use super::{GivenSetting, Refusal, SettingDoc, Settings, Value};
 
 /// Settings of one line of TOML, the way a study gives them, of the kind with these settings.
@@ -34,6 +36,39 @@ pub fn line(
         span: 0..1,
         settings,
     })
+}
+
+/// The settings of a line, once for each of them that is a number, a size, a share or a time: that one
+/// is 0 then. Their names come with them.
+///
+/// # Errors
+/// As [`line`].
+#[cfg(any(test, feature = "testing"))]
+pub fn with_zeros(
+    docs: &'static [SettingDoc],
+    text: &str,
+) -> Result<Vec<(&'static str, Settings)>, Refusal> {
+    // Two braces stand for one, as where a study has placeholders.
+    let written = line(|_| docs, &text.replace("{{", "{").replace("}}", "}"))?;
+    let zero_of = |kind| match kind {
+        Kind::Bytes => Some(Value::Text("0 B".to_owned())),
+        Kind::Count | Kind::Number => Some(Value::Integer(0)),
+        Kind::Share => Some(Value::Text("0 %".to_owned())),
+        Kind::Time => Some(Value::Text("0 s".to_owned())),
+        _ => None,
+    };
+    let with_zero = |doc: &SettingDoc| {
+        let mut settings = written.clone();
+        settings.settings.retain(|given| given.name != doc.name);
+        settings.settings.push(GivenSetting {
+            name: doc.name.to_owned(),
+            value: zero_of(doc.kind)?,
+            span: 0..1,
+            name_span: 0..1,
+        });
+        Some((doc.name, settings))
+    };
+    Ok(docs.iter().filter_map(with_zero).collect())
 }
 
 /// A value as a study has it; `None` if no setting has a value like this.

@@ -48,17 +48,13 @@ impl DataFiles {
         DataFiles::with(plan, OFlags::RDWR, Op::Open, whole_files(plan))
     }
 
-    /// Files that are made, and full after so many chunks.
-    #[cfg(test)]
-    pub(super) fn of_chunks(
+    /// Opens the files of a plan; each is full after so many chunks.
+    pub(super) fn with(
         plan: &BonniePlan,
         flags: OFlags,
+        op: Op,
         per_file: u64,
     ) -> Result<DataFiles, OpError> {
-        DataFiles::with(plan, flags, Op::Create, per_file)
-    }
-
-    fn with(plan: &BonniePlan, flags: OFlags, op: Op, per_file: u64) -> Result<DataFiles, OpError> {
         let paths = plan.data_files();
         let files = paths.iter().map(|path| open(path, flags, op));
         Ok(DataFiles {

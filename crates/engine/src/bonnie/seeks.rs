@@ -228,6 +228,8 @@ impl BonnieRun<'_> {
             root: &plan.directory,
             keep,
         };
-        workers.together(parts, |seeker, worker| seeker.work(queue, worker), None)
+        let work = |seeker: Seeker<'_>, worker: &mut Worker<'_>| seeker.work(queue, worker);
+        // SAFETY: a seeker uses its data file and the queue, and `keep` has them all.
+        unsafe { workers.together(parts, work, None) }
     }
 }

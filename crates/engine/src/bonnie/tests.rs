@@ -234,7 +234,7 @@ fn a_position_goes_on_in_the_next_file() {
         .map(|p| p.file_name().unwrap().to_owned())
         .collect();
     assert_eq!(names, ["Bonnie.000", "Bonnie.001"]);
-    let mut data = DataFiles::of_chunks(&plan, OFlags::RDWR | OFlags::CREATE, 2).unwrap();
+    let mut data = DataFiles::with(&plan, OFlags::RDWR | OFlags::CREATE, Op::Create, 2).unwrap();
     for number in 0..3 {
         data.write(&[number; CHUNK]).unwrap();
         data.advance().unwrap();

@@ -1,6 +1,5 @@
 //! io_uring: one ring per worker, files and buffers registered, one system call per batch.
 
-use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
@@ -48,7 +47,8 @@ impl Buffers {
     #[inline(always)]
     fn slot(&self, slot: usize, bytes: usize) -> *mut u8 {
         let start = slot * self.stride;
-        assert!(start + bytes <= self.read.bytes().len());
+        // The length alone is asked for: a slice of memory that the kernel writes to must not be made.
+        assert!(start + bytes <= self.read.len());
         self.read.as_ptr().wrapping_add(start)
     }
 }
@@ -243,12 +243,14 @@ impl Slots for Uring<'_> {
 fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
     let written = buffers.pool.as_ref().map(ContentPool::memory);
     let regions = std::iter::once(&buffers.read).chain(written);
-    let regions: Vec<IoSlice<'_>> = regions.map(|memory| IoSlice::new(memory.bytes())).collect();
-    // SAFETY: `IoSlice` is documented to have the layout of `iovec`.
-    let vectors = unsafe { std::slice::from_raw_parts(regions.as_ptr().cast(), regions.len()) };
+    let vectors = regions.map(|memory| libc::iovec {
+        iov_base: memory.as_ptr().cast(),
+        iov_len: memory.len(),
+    });
+    let vectors: Vec<libc::iovec> = vectors.collect();
     // SAFETY: the regions stay mapped until the ring is gone: `Uring` borrows `buffers`, and the
     // owner of both drops the ring first.
-    let registered = unsafe { submitter.register_buffers(vectors) };
+    let registered = unsafe { submitter.register_buffers(&vectors) };
     registered.is_ok()
 }
 

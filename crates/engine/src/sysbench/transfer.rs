@@ -1,7 +1,6 @@
 //! How bytes get from and to the files: by calls or by mapped memory; by a ring: [`super::queued`].
 
 use std::os::fd::OwnedFd;
-use std::ptr::NonNull;
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
@@ -11,6 +10,7 @@ use super::plan::{SysbenchPlan, Transfer, at, wrong};
 use super::prepare::{Filler, flaw};
 use super::requests::SysbenchStep;
 use crate::error::StartError;
+use crate::mapping::Mapping;
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
 use crate::system::fdatasync;
@@ -157,16 +157,7 @@ impl TransferMethod for SyncTransfer<'_> {
 }
 
 /// A whole file in memory, shared with the page cache.
-struct MappedFile {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: a mapping belongs to the process, not to a thread, and every access to it goes through
-// `read` and `write`, which allow concurrent changes by others.
-unsafe impl Send for MappedFile {}
-// SAFETY: as above.
-unsafe impl Sync for MappedFile {}
+struct MappedFile(Mapping);
 
 impl MappedFile {
     fn new(fd: &OwnedFd, bytes: u64) -> Result<MappedFile, StartError> {
@@ -176,98 +167,15 @@ impl MappedFile {
         };
         let bytes = usize::try_from(bytes).map_err(|_| refused(Errno::NOMEM))?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // in use is replaced.
-        let start = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                MapFlags::SHARED,
-                fd,
-                0,
-            )
-        };
-        let start = start.map_err(refused)?;
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| refused(Errno::NOMEM))?;
-        Ok(MappedFile { start, bytes })
-    }
-
-    /// Address of a step.
-    fn place(&self, offset: u64, bytes: usize) -> *mut u8 {
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        let end = offset.checked_add(bytes);
-        assert!(end.is_some_and(|end| end <= self.bytes), "outside the file");
-        self.start.as_ptr().wrapping_add(offset)
-    }
-
-    #[inline]
-    fn read(&self, offset: u64, into: &mut [u8]) {
-        let from = self.place(offset, into.len());
-        // SAFETY: `place` made sure that `into.len()` mapped bytes begin at `from`, and `into` is
-        // exclusively ours.
-        unsafe { copy(from, into.as_mut_ptr(), into.len()) }
-    }
-
-    #[inline]
-    fn write(&self, offset: u64, block: &[u8]) {
-        let to = self.place(offset, block.len());
-        // SAFETY: `place` made sure that `block.len()` mapped, writable bytes begin at `to`.
-        unsafe { copy(block.as_ptr(), to, block.len()) }
+        let mapped = Mapping::of_file(fd, 0, bytes, protection, MapFlags::SHARED);
+        mapped.map(MappedFile).map_err(refused)
     }
 
     fn sync(&self) -> Result<(), Errno> {
         // The flags of sysbench.
         let flags = MsyncFlags::SYNC | MsyncFlags::INVALIDATE;
-        // SAFETY: the range is the mapping `new` made, which lives as long as `self`.
-        unsafe { rustix::mm::msync(self.start.as_ptr().cast(), self.bytes, flags) }
-    }
-}
-
-impl Drop for MappedFile {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` with this very length and, by ownership, nothing
-        // refers to it any more. Unmapping a valid range cannot fail.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok());
-    }
-}
-
-/// Copies bytes while other threads or processes may change one side. In Rust that would be a data
-/// race, so an instruction of the processor copies, which the compiler does not see. The program
-/// accepts any bytes.
-///
-/// # Safety
-/// `bytes` bytes at `from` can be read and as many at `to` written, and they do not overlap.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: by this function's contract; the direction flag is clear by that of `asm!`.
-    unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rcx") bytes => _,
-            inout("rsi") from => _,
-            inout("rdi") to => _,
-            options(nostack, preserves_flags)
-        );
-    }
-}
-
-/// Copies as above, for other processors: byte by byte with atomic accesses.
-///
-/// # Safety
-/// As above.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    for index in 0..bytes {
-        // SAFETY: by this function's contract; a byte is always aligned.
-        let byte = unsafe { AtomicU8::from_ptr(from.add(index).cast_mut()) };
-        let byte = byte.load(Ordering::Relaxed);
-        // SAFETY: as above.
-        let place = unsafe { AtomicU8::from_ptr(to.add(index)) };
-        place.store(byte, Ordering::Relaxed);
+        // SAFETY: the range is a mapping that lives as long as `self`, and no reference to it exists.
+        unsafe { rustix::mm::msync(self.0.start().as_ptr().cast(), self.0.len(), flags) }
     }
 }
 
@@ -286,12 +194,14 @@ impl TransferMethod for MmapTransfer<'_> {
         job: &Job<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
-        let map = &self.blocks.maps[step.file as usize];
+        let map = &self.blocks.maps[step.file as usize].0;
+        // Beyond what an address can name nothing is mapped.
+        let offset = usize::try_from(step.offset).unwrap_or(usize::MAX);
         let bytes = step.bytes as usize;
         if step.op == Op::Read {
-            map.read(step.offset, &mut self.buffers.buffer.bytes_mut()[..bytes]);
+            map.read(offset, &mut self.buffers.buffer.bytes_mut()[..bytes]);
         } else {
-            map.write(step.offset, self.buffers.filler.block(step.offset, bytes));
+            map.write(offset, self.buffers.filler.block(step.offset, bytes));
         }
         job.done(self, (step.op, step.file, bytes as u64), begun_ns, worker)?;
         let block = &self.buffers.buffer.bytes()[..bytes];

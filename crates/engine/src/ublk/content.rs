@@ -2,18 +2,18 @@
 //! written, and a file of the host where there is no more memory.
 
 use super::device::{PAGE, ServeError};
-use super::room::{ContentRoom, HostPage};
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use super::room::{ContentRoom, HostPage, ZEROS};
+use crate::mapping::Mapping;
+use rustix::mm::{Advice, MapFlags};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::ptr::NonNull;
 
 /// A part of a range: its page, its first byte, and its place in the range.
 type Part = (u64, u64, Range<usize>);
 
 /// The content of a device.
 pub(super) struct StoredContent {
-    start: NonNull<u8>,
+    memory: Mapping,
     bytes: u64,
     /// One bit for each page: whether it is kept in memory. A page that is kept nowhere holds zeros.
     kept: Vec<u64>,
@@ -23,37 +23,24 @@ pub(super) struct StoredContent {
     room: ContentRoom,
 }
 
-// SAFETY: the mapping belongs to this value alone, and nothing about it is tied to a thread.
-unsafe impl Send for StoredContent {}
-
 impl StoredContent {
     /// A device of zeros; what is written to it takes of `room`.
     pub(super) fn new(bytes: u64, room: &ContentRoom) -> Result<Self, ServeError> {
         let length = usize::try_from(bytes.next_multiple_of(PAGE)).unwrap_or(usize::MAX);
         let failed = |errno: rustix::io::Errno| ServeError::new("reserve memory for", errno);
-        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // in use is replaced.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                // Far more than the machine has: only what is written takes memory.
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )
-        };
-        let start = start.map_err(failed)?;
-        // SAFETY: the range was mapped a moment ago, and the advice changes none of its content.
+        // Far more than the machine has: only what is written takes memory.
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let memory = Mapping::anonymous(length, flags).map_err(failed)?;
+        let start = memory.start().as_ptr().cast();
+        // SAFETY: the range is the mapping, and the advice changes none of its content.
         match unsafe { rustix::mm::madvise(start, length, Advice::LinuxNoHugepage) } {
             // A kernel that has no huge pages, as with PREEMPT_RT, does not know the advice.
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}
             Err(errno) => return Err(failed(errno)),
         }
-        let start = NonNull::new(start.cast::<u8>());
-        let start = start.ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
         let pages = bytes.div_ceil(PAGE);
         Ok(Self {
-            start,
+            memory,
             bytes,
             kept: vec![0; pages.div_ceil(64) as usize],
             on_host: BTreeMap::new(),
@@ -65,24 +52,23 @@ impl StoredContent {
         self.kept[(page / 64) as usize] >> (page % 64) & 1 == 1
     }
 
-    /// The first byte of what is kept of a page; `None` if it holds zeros.
-    fn page_start(&self, page: u64) -> Option<NonNull<u8>> {
+    /// The memory in which a page is kept, and its first byte there; `None` if it holds zeros.
+    fn place(&self, page: u64) -> Option<(&Mapping, usize)> {
         if self.is_kept(page) {
-            let start = self.start.as_ptr().wrapping_add((page * PAGE) as usize);
-            return NonNull::new(start);
+            return Some((&self.memory, (page * PAGE) as usize));
         }
-        self.on_host.get(&page).map(HostPage::start)
+        self.on_host.get(&page).map(HostPage::place)
     }
 
-    /// Makes room for a page of zeros; its first byte, none: there is no room.
-    fn keep(&mut self, page: u64) -> Option<NonNull<u8>> {
+    /// Makes room for a page of zeros, and returns its place; `None` if there is no room.
+    fn keep(&mut self, page: u64) -> Option<(&Mapping, usize)> {
         if self.room.take() {
             self.kept[(page / 64) as usize] |= 1 << (page % 64);
         } else {
             let on_host = self.room.take_on_host()?;
             self.on_host.insert(page, on_host);
         }
-        self.page_start(page)
+        self.place(page)
     }
 
     /// The part of each page that a range touches.
@@ -106,19 +92,10 @@ impl StoredContent {
         into[held as usize..].fill(0);
         for (page, at, place) in self.parts(from, into.len()) {
             let target = &mut into[place];
-            let Some(start) = self.page_start(page) else {
-                target.fill(0);
-                continue;
-            };
-            // SAFETY: a part lies in one page, all of which is mapped for as long as `self` lives;
-            // `&self` keeps others from writing there meanwhile.
-            let kept = unsafe {
-                std::slice::from_raw_parts(
-                    start.as_ptr().wrapping_add((at % PAGE) as usize),
-                    target.len(),
-                )
-            };
-            target.copy_from_slice(kept);
+            match self.place(page) {
+                Some((memory, start)) => memory.read(start + (at % PAGE) as usize, target),
+                None => target.fill(0),
+            }
         }
     }
 
@@ -128,22 +105,15 @@ impl StoredContent {
     pub(super) fn write(&mut self, from: u64, bytes: &[u8]) -> bool {
         for (page, at, place) in self.parts(from, bytes.len()) {
             let source = &bytes[place];
-            let start = match self.page_start(page) {
-                Some(start) => start,
+            let kept = match self.place(page) {
                 None if is_zeros(source) => continue,
-                None => match self.keep(page) {
-                    Some(start) => start,
-                    None => return false,
-                },
+                None => self.keep(page),
+                kept => kept,
             };
-            // SAFETY: as in `read`, and `&mut self` makes the access exclusive.
-            let target = unsafe {
-                std::slice::from_raw_parts_mut(
-                    start.as_ptr().wrapping_add((at % PAGE) as usize),
-                    source.len(),
-                )
+            let Some((memory, start)) = kept else {
+                return false;
             };
-            target.copy_from_slice(source);
+            memory.write(start + (at % PAGE) as usize, source);
         }
         true
     }
@@ -159,31 +129,25 @@ impl StoredContent {
                 page += 64;
                 continue;
             }
-            if let (true, Some(start)) = (self.is_kept(page), self.page_start(page)) {
-                self.clear_page(page, start, from, end);
+            if self.is_kept(page) {
+                self.clear_page(page, from, end);
             }
             page += 1;
         }
         let touched = self.on_host.range(from / PAGE..end.div_ceil(PAGE));
-        let touched: Vec<(u64, NonNull<u8>)> =
-            touched.map(|(page, kept)| (*page, kept.start())).collect();
-        for (page, start) in touched {
-            self.clear_page(page, start, from, end);
+        let touched: Vec<u64> = touched.map(|(page, _)| *page).collect();
+        for page in touched {
+            self.clear_page(page, from, end);
         }
     }
 
-    /// Makes the part of a kept page zeros that lies between `from` and `end`; `start`: its first byte.
-    fn clear_page(&mut self, page: u64, start: NonNull<u8>, from: u64, end: u64) {
+    /// Makes the part of a page zeros that lies between `from` and `end`.
+    fn clear_page(&mut self, page: u64, from: u64, end: u64) {
         let (first, last) = (from.max(page * PAGE), end.min((page + 1) * PAGE));
         let length = (last - first) as usize;
-        // SAFETY: the page is kept, so it is mapped, and `&mut self` makes the access exclusive.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut(
-                start.as_ptr().wrapping_add((first % PAGE) as usize),
-                length,
-            )
-        };
-        bytes.fill(0);
+        if let Some((memory, start)) = self.place(page) {
+            memory.write(start + (first % PAGE) as usize, &ZEROS[..length]);
+        }
         if last - first < PAGE {
             return;
         }
@@ -191,9 +155,9 @@ impl StoredContent {
             self.room.give_back_on_host(on_host);
             return;
         }
-        // SAFETY: the range is one page of our mapping to which no reference is left.
-        let given_back =
-            unsafe { rustix::mm::madvise(start.as_ptr().cast(), length, Advice::LinuxDontNeed) };
+        let start = self.memory.place((page * PAGE) as usize, length).cast();
+        // SAFETY: the range is one page of our mapping, to which no reference is ever made.
+        let given_back = unsafe { rustix::mm::madvise(start, length, Advice::LinuxDontNeed) };
         if given_back.is_ok() {
             self.kept[(page / 64) as usize] &= !(1 << (page % 64));
             self.room.give_back();
@@ -219,11 +183,6 @@ impl Drop for StoredContent {
         for (_, page) in std::mem::take(&mut self.on_host) {
             self.room.give_back_on_host(page);
         }
-        let length = self.bytes.next_multiple_of(PAGE) as usize;
-        // SAFETY: the range was mapped by `new` with this very length, and nothing refers to it
-        // any more.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), length) };
-        debug_assert!(unmapped.is_ok());
     }
 }
 

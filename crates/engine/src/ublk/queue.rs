@@ -5,6 +5,7 @@ use super::content::StoredContent;
 use super::device::{Counters, Dialect, PAGE, ServeError};
 use super::log::{SharedLog, Unreadable};
 use super::room::ContentRoom;
+use crate::mapping::Mapping;
 use crate::memory::AlignedMemory;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -14,7 +15,6 @@ use rustix::time::{ClockId, clock_gettime};
 use stackrace_drives::{Drive, Nanos, Operation, Request};
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -48,7 +48,8 @@ pub(super) struct QueueParts {
 pub(super) struct Queue {
     file: File,
     ring: CommandRing,
-    descriptors: NonNull<u8>,
+    /// Holds the device: while it is there, the kernel does not let the device go.
+    descriptors: Mapping,
     buffers: AlignedMemory,
     parts: QueueParts,
     drive: Box<dyn Drive>,
@@ -81,15 +82,8 @@ impl Queue {
         let path = format!("/dev/ublkc{number}");
         let file = File::options().read(true).write(true).open(path);
         let file = file.map_err(failed)?;
-        let bytes = MAPPED_BYTES;
-        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // in use is replaced.
-        let descriptors = unsafe {
-            let (read, shared) = (ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE);
-            rustix::mm::mmap(std::ptr::null_mut(), bytes, read, shared, &file, 0)
-        };
-        let descriptors = descriptors.map_err(|errno| failed(errno.into()))?;
-        let descriptors = NonNull::new(descriptors.cast::<u8>());
+        let shared = MapFlags::SHARED | MapFlags::POPULATE;
+        let descriptors = Mapping::of_file(&file, 0, MAPPED_BYTES, ProtFlags::READ, shared);
         let buffers = AlignedMemory::new(usize::from(DEPTH) * BUFFER_BYTES as usize);
         let mut queue = Self {
             // What arrives is handed over by this thread itself, when it asks: no signal interrupts it.
@@ -99,7 +93,7 @@ impl Queue {
                 .build(u32::from(DEPTH))
                 .map_err(failed)?,
             file,
-            descriptors: descriptors.ok_or_else(|| failed(Errno::NOMEM.into()))?,
+            descriptors: descriptors.map_err(|errno| failed(errno.into()))?,
             buffers: buffers.map_err(|error| ServeError::new("get buffers for", error))?,
             parts,
             drive,
@@ -255,10 +249,10 @@ impl Queue {
 
     fn descriptor(&self, tag: u16) -> Descriptor {
         let at = usize::from(tag % DEPTH) * DESCRIPTOR_BYTES;
-        let start = self.descriptors.as_ptr().wrapping_add(at);
-        // SAFETY: the slot lies in the mapping. The kernel wrote it before it handed the request
-        // over, and does not write it again before the request is completed.
-        let bytes = unsafe { start.cast::<[u8; DESCRIPTOR_BYTES]>().read_volatile() };
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        // The kernel wrote it before it handed the request over, and does not write it again before
+        // the request is completed.
+        self.descriptors.read(at, &mut bytes);
         Descriptor::of(bytes)
     }
 
@@ -284,17 +278,6 @@ impl Queue {
         // buffers live as long as the queue, and no other slot uses the same.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(std::io::Error::other)
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // The mapping holds the device: while it is there, the kernel does not let the device go.
-        // SAFETY: the range was mapped by `open` with this very length, and nothing refers to it
-        // any more.
-        let unmapped =
-            unsafe { rustix::mm::munmap(self.descriptors.as_ptr().cast(), MAPPED_BYTES) };
-        debug_assert!(unmapped.is_ok());
     }
 }
 

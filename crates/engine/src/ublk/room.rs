@@ -1,13 +1,16 @@
 //! The room that the contents of several devices share: memory first, then a file of the host.
 
 use super::device::PAGE;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use crate::mapping::Mapping;
+use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
 use std::io::{Error, Result};
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The content of a page that holds nothing.
+pub(super) const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
 
 /// The room for the contents of several devices.
 #[derive(Debug, Clone)]
@@ -62,14 +65,19 @@ impl ContentRoom {
     }
 }
 
-/// A page of the host's file; who has it is the only one to read and write it.
+/// A page of the host's file; who has it is the only one here to read and write it. The host may do
+/// so, too: see [`Mapping`].
 #[derive(Debug)]
-pub(super) struct HostPage(NonNull<u8>);
+pub(super) struct HostPage {
+    piece: Arc<Mapping>,
+    /// First byte of the page in it.
+    at: usize,
+}
 
 impl HostPage {
-    /// Its first byte; it is mapped for as long as the room it was taken of.
-    pub(super) fn start(&self) -> NonNull<u8> {
-        self.0
+    /// The mapping it lies in, and its first byte there.
+    pub(super) fn place(&self) -> (&Mapping, usize) {
+        (&self.piece, self.at)
     }
 }
 
@@ -91,17 +99,9 @@ struct FreePages {
     /// Bytes from the beginning that were taken at least once.
     taken: usize,
     /// The mapped pieces, from the beginning.
-    pieces: Vec<NonNull<u8>>,
+    pieces: Vec<Arc<Mapping>>,
     given_back: Vec<HostPage>,
 }
-
-// SAFETY: a mapping belongs to the process, not to a thread; a page is handed out once until it is
-// given back, and the list of free ones is locked.
-unsafe impl Send for HostPages {}
-// SAFETY: as above.
-unsafe impl Sync for HostPages {}
-// SAFETY: a page is memory of the process, and one value alone refers to it.
-unsafe impl Send for HostPage {}
 
 impl HostPages {
     fn open(path: &Path) -> Result<Self> {
@@ -125,66 +125,36 @@ impl HostPages {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of the piece that begins at byte `from`.
-    fn piece_bytes(&self, from: usize) -> usize {
-        PIECE.min(self.bytes - from)
-    }
-
     /// Maps the piece that begins at byte `from`.
-    fn map(&self, from: usize) -> Result<NonNull<u8>> {
-        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // in use is replaced.
-        let start = unsafe {
-            let flags = ProtFlags::READ | ProtFlags::WRITE;
-            let (shared, bytes) = (MapFlags::SHARED, self.piece_bytes(from));
-            mmap(
-                std::ptr::null_mut(),
-                bytes,
-                flags,
-                shared,
-                &self.file,
-                from as u64,
-            )
-        }?;
-        let start = NonNull::new(start.cast::<u8>());
-        start.ok_or_else(|| Error::other("it was mapped at 0"))
+    fn map(&self, from: usize) -> Result<Arc<Mapping>> {
+        let (protection, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        let bytes = PIECE.min(self.bytes - from);
+        let piece = Mapping::of_file(&self.file, from as u64, bytes, protection, shared)?;
+        Ok(Arc::new(piece))
     }
 
     fn take(&self) -> Option<HostPage> {
         let mut free = self.lock();
         if let Some(page) = free.given_back.pop() {
-            // SAFETY: a page lies in the mapping as a whole, and this value alone refers to it.
-            unsafe { page.0.as_ptr().write_bytes(0, PAGE as usize) };
+            page.piece.write(page.at, &ZEROS);
             return Some(page);
         }
         // A page that was never taken is a hole of the file: zeros.
-        let (at, next) = (free.taken, free.taken + PAGE as usize);
+        let (from, next) = (free.taken, free.taken + PAGE as usize);
         if next > self.bytes {
             return None;
         }
-        if at / PIECE == free.pieces.len() {
-            let piece = self.map(at).ok()?;
+        if from / PIECE == free.pieces.len() {
+            let piece = self.map(from).ok()?;
             free.pieces.push(piece);
         }
         free.taken = next;
-        let piece = free.pieces[at / PIECE].as_ptr();
-        NonNull::new(piece.wrapping_add(at % PIECE)).map(HostPage)
+        let piece = Arc::clone(&free.pieces[from / PIECE]);
+        let at = from % PIECE;
+        Some(HostPage { piece, at })
     }
 
     fn give_back(&self, page: HostPage) {
         self.lock().given_back.push(page);
-    }
-}
-
-impl Drop for HostPages {
-    fn drop(&mut self) {
-        let pieces = std::mem::take(&mut self.lock().pieces);
-        for (number, start) in pieces.into_iter().enumerate() {
-            let bytes = self.piece_bytes(number * PIECE);
-            // SAFETY: the range was mapped by `map` with this very length. Each content has a clone of
-            // the room, so the last one is gone.
-            let unmapped = unsafe { munmap(start.as_ptr().cast(), bytes) };
-            debug_assert!(unmapped.is_ok());
-        }
     }
 }

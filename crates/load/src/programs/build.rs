@@ -51,7 +51,7 @@ impl Build {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         Ok(Self {
             files: settings.count_within("files", 1..=100_000)?,
-            bytes: settings.bytes("file-size")?.clamp(256, 1 << 20),
+            bytes: generated::file_bytes(settings, 1 << 20)?,
             jobs: settings.count_within("jobs", 1..=1024)?,
         })
     }

@@ -142,7 +142,7 @@ impl OwnCommand {
             cleanup: settings.optional_text("cleanup")?,
             figures: figures(settings, parse.is_some())?,
             parse,
-            time_max_ns: settings.time_ns("time-limit")?,
+            time_max_ns: settings.lasting_ns("time-limit")?,
             durable: settings.flag("sync-at-end")?,
             disk: settings.bytes("disk")?,
         })

@@ -98,7 +98,7 @@ impl Fio {
         let job = FioJob::read(&content).map_err(|faults| refused(&called, &faults, at))?;
         let disk = settings.optional_bytes("disk")?;
         Ok(Self {
-            time_max_ns: settings.time_ns("time-limit")?,
+            time_max_ns: settings.lasting_ns("time-limit")?,
             disk: disk.unwrap_or(job.bytes.max(64 << 20)),
             content,
             job,

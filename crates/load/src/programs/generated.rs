@@ -7,11 +7,36 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::workload::{WorkloadError, trouble};
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_base::unit;
 
 /// Files of one directory: about as many as in a directory of Linux's sources.
 const PER_DIRECTORY: u64 = 20;
 /// Lines of a function.
 const STEPS: usize = 6;
+
+/// Least bytes of a source: one function.
+const LEAST: u64 = 256;
+
+/// The setting `file-size`: about how large a source is, bytes.
+///
+/// # Errors
+/// It is smaller than one function, or larger than `most`.
+pub(super) fn file_bytes(settings: &Settings, most: u64) -> Result<u64, Refusal> {
+    let bytes = settings.bytes("file-size")?;
+    match (LEAST..=most).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err(Refusal::at(
+            settings.span_of("file-size"),
+            format!(
+                "file-size must be between {} and {}",
+                unit::bytes(LEAST),
+                unit::bytes(most)
+            ),
+            "",
+        )),
+    }
+}
 
 /// Writes so many sources of about so many bytes below a directory, in directories of their own; each
 /// compiles alone. Returns their names.

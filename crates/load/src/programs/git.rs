@@ -56,7 +56,7 @@ impl Git {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         Ok(Self {
             files: settings.count_within("files", 2..=1_000_000)?,
-            bytes: settings.bytes("file-size")?.clamp(256, 64 << 20),
+            bytes: generated::file_bytes(settings, 64 << 20)?,
             commits: settings.count_within("commits", 1..=1_000_000)?,
         })
     }

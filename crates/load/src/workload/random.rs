@@ -76,7 +76,15 @@ struct Random {
 
 impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let read_share = match settings.text("mode")?.as_str() {
+        let mode = settings.text("mode")?;
+        if mode != "mixed" && settings.given("read-share") {
+            return Err(Refusal::at(
+                settings.span_of("read-share"),
+                format!("read-share means nothing with mode = \"{mode}\""),
+                "write mode = \"mixed\", or leave read-share out",
+            ));
+        }
+        let read_share = match mode.as_str() {
             "read" => 1.0,
             // The share decides everything else: which operations exist, what is made durable, what
             // is reported.

@@ -113,7 +113,7 @@ impl StreamVideo {
             size,
             frame_bytes,
             loops: loops as usize,
-            time_ns: settings.optional_time_ns("time")?,
+            time_ns: settings.optional_lasting_ns("time")?,
             queue_depth: at_least_one(settings, "queue-depth")?,
             direct: match settings.text("direct")?.as_str() {
                 "always" => Direct::Always,

@@ -277,7 +277,13 @@ fn shape(settings: &Settings) -> Result<TreeShape, Refusal> {
     let median = settings.bytes("size-median")?;
     let sigma = settings.number("size-spread")?;
     // A median above the default largest size is meant, not refused.
-    let max = settings.bytes("size-max")?.max(median);
+    let max = settings.bytes("size-max")?;
+    if max < median && settings.given("size-max") {
+        let message = format!("size-max is below size-median, {}", unit::bytes(median));
+        let help = "write a smaller size-median as well, or a larger size-max";
+        return Err(Refusal::at(settings.span_of("size-max"), message, help));
+    }
+    let max = max.max(median);
     // A log-normal distribution without spread has one size, and its formula divides by zero.
     let size = if sigma == 0.0 {
         SizeDistribution::Fixed { bytes: median }

@@ -109,6 +109,11 @@ pub trait ThingReads {
     fn leads_on(&self, path: &Path) -> bool;
     /// Every mount; `None` if it cannot be told.
     fn table(&self) -> Option<Vec<MountInfo>>;
+    /// Kind of the file system that a path lies on, where no mounts are shown; `None` if that cannot be
+    /// told either.
+    fn kind_at(&self, _path: &Path) -> Option<String> {
+        None
+    }
     /// Text that tells the present start of the machine from others.
     fn boot(&self) -> Option<String>;
 }
@@ -122,18 +127,22 @@ pub fn boot_of(text: &str) -> String {
 pub fn at(host: &dyn ThingReads, path: &Path) -> Option<MadeThing> {
     let seen = host.seen_at(path)?;
     let parent = host.seen_at(path.parent()?)?;
-    let mounts = host.table()?;
-    let mount = match seen.device {
-        UNNUMBERED => around(path, &mounts)?,
-        device => mounts.iter().rev().find(|mount| mount.st_dev == device)?,
+    let file_system = match (host.table(), seen.device) {
+        (None, _) => host.kind_at(path)?,
+        (Some(mounts), UNNUMBERED) => around(path, &mounts)?.file_system.clone(),
+        (Some(mounts), device) => {
+            let mut last_first = mounts.iter().rev();
+            let mount = last_first.find(|mount| mount.st_dev == device)?;
+            mount.file_system.clone()
+        }
     };
-    identity::has_lasting_inodes(&mount.file_system).then(|| MadeThing {
+    identity::has_lasting_inodes(&file_system).then(|| MadeThing {
         device: seen.device,
         inode: Some(seen.inode),
         parent: Some(parent.inode),
         made_ns: seen.made_ns,
         mount: None,
-        file_system: mount.file_system.clone(),
+        file_system,
         boot: host.boot(),
     })
 }
@@ -201,7 +210,7 @@ impl MadeThing {
 /// Looks for something that is not at its path. It works on any machine by the few reads that its host has.
 pub fn find(host: &dyn ThingReads, thing: &MadeThing, path: &Path) -> Whereabouts {
     let Some(mounts) = host.table() else {
-        return Whereabouts::NotKnown;
+        return find_above(host, thing, path);
     };
     let numbered = thing.is_of_this_start(host.boot());
     let own: Vec<&MountInfo> = match numbered {
@@ -247,6 +256,40 @@ pub fn find(host: &dyn ThingReads, thing: &MadeThing, path: &Path) -> Whereabout
         true => Whereabouts::Gone,
         false => Whereabouts::NotKnown,
     }
+}
+
+/// Looks where no mounts are shown: below the directories on its path that are on its file system, the
+/// nearest and then the first of them.
+fn find_above(host: &dyn ThingReads, thing: &MadeThing, path: &Path) -> Whereabouts {
+    let device = Some(thing.device).filter(|device| *device != UNNUMBERED);
+    let above = path.ancestors().skip(1);
+    let seen: Vec<(&Path, bool)> = above
+        .filter_map(|above| Some((above, Some(host.seen_at(above)?.device) == device)))
+        .collect();
+    let others = seen.iter().take_while(|(_, own)| !own).count();
+    let own: Vec<&Path> = seen[others..]
+        .iter()
+        .filter_map(|(above, own)| own.then_some(*above))
+        .collect();
+    let [nearest, ..] = own[..] else {
+        // What was in memory is gone with its file system, if nothing hides that.
+        return match identity::is_in_memory(&thing.file_system) {
+            true => Whereabouts::Gone,
+            false => Whereabouts::NotKnown,
+        };
+    };
+    if let Some((over, _)) = seen[..others].last() {
+        return Whereabouts::HiddenBy(over.to_path_buf());
+    }
+    let mut left = NAMES_MAX;
+    for root in [nearest].into_iter().chain(own.last().copied()) {
+        match host.seen_below(root, thing, &mut left) {
+            Ok(Some(found)) => return Whereabouts::MovedTo(found),
+            Ok(None) => {}
+            Err(TooMuch) => return Whereabouts::NotKnown,
+        }
+    }
+    Whereabouts::Gone
 }
 
 /// The mount that a path lies on, by its place in the table.
@@ -307,8 +350,9 @@ pub(super) fn seen_below_here(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Host;
     use super::super::local::LocalHost;
-    use super::super::{Host, Whereabouts};
+    use super::*;
     use std::sync::Arc;
 
     #[test]
@@ -343,5 +387,72 @@ mod tests {
         std::fs::rename(&path, base.path().join("e")).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(!thing.is(&host.thing_at(&path).unwrap()));
+    }
+
+    /// A machine that shows no mounts: each path with its device and inode.
+    struct Unlisted(Vec<(&'static str, u32, u64)>);
+
+    impl ThingReads for Unlisted {
+        fn seen_at(&self, path: &Path) -> Option<SeenThing> {
+            let (_, device, inode) = self.0.iter().find(|(it, ..)| Path::new(it) == path)?;
+            Some(SeenThing {
+                device: (8, *device),
+                inode: *inode,
+                made_ns: None,
+            })
+        }
+
+        fn seen_below(
+            &self,
+            root: &Path,
+            thing: &MadeThing,
+            left: &mut usize,
+        ) -> Result<Option<PathBuf>, TooMuch> {
+            *left = left.checked_sub(self.0.len()).ok_or(TooMuch)?;
+            let below = self.0.iter().map(|(path, ..)| Path::new(path));
+            let mut below = below.filter(|path| path.starts_with(root));
+            let same = |path: &&Path| self.seen_at(path).is_some_and(|seen| thing.is_seen(&seen));
+            Ok(below.find(same).map(Path::to_path_buf))
+        }
+
+        fn leads_on(&self, _path: &Path) -> bool {
+            true
+        }
+
+        fn table(&self) -> Option<Vec<MountInfo>> {
+            None
+        }
+
+        fn kind_at(&self, _path: &Path) -> Option<String> {
+            Some("ext4".to_owned())
+        }
+
+        fn boot(&self) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn where_no_mounts_are_shown_a_thing_is_found_along_its_path() {
+        let (root, srv) = (("/", 1, 2), ("/srv", 1, 3));
+        let path = Path::new("/srv/two/mark");
+        let thing = at(
+            &Unlisted(vec![root, srv, ("/srv/two", 1, 4), ("/srv/two/mark", 1, 5)]),
+            path,
+        );
+        let found = |now: Vec<_>| find(&Unlisted(now), thing.as_ref().unwrap(), path);
+        let away = vec![
+            root,
+            srv,
+            ("/srv/two", 1, 9),
+            ("/srv/away", 1, 4),
+            ("/srv/away/mark", 1, 5),
+        ];
+        assert_eq!(found(away), Whereabouts::MovedTo("/srv/away/mark".into()));
+        assert_eq!(found(vec![root, srv]), Whereabouts::Gone);
+        let over = vec![root, srv, ("/srv/two", 7, 1)];
+        assert_eq!(found(over), Whereabouts::HiddenBy("/srv/two".into()));
+        // Its file system is not there, or under another one.
+        assert_eq!(found(vec![("/", 2, 2)]), Whereabouts::NotKnown);
     }
 }

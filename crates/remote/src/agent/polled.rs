@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 use stackrace_base::time::{Clock, SystemClock};
 use std::io::{ErrorKind, Read, Result, Write};
 
-/// Port of the processor on which a guest speaks.
-pub const OUTPUT_PORT: u16 = 0xe9;
-
 /// Most bytes that the pipe behind the port may hold.
 pub const PIPE_BYTES: usize = 4096;
 

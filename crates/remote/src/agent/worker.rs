@@ -9,7 +9,7 @@ use super::message::{
     Assignment, CleanAnswer, ExecRequest, HEARTBEAT, PORT, PeerAddress, PhaseOrder, PhaseRequest,
     PlanAnswer, TurnRequest, WorkerReply, WorkerRequest,
 };
-use super::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PolledWriter};
+use super::polled::{GuestOrders, ORDERS_NAME, PolledWriter};
 use super::router::Router;
 use serde::Serialize;
 use stackrace_base::failure::Failure;
@@ -293,7 +293,7 @@ pub fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
     };
     let orders: GuestOrders = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
     // Before any thread is started: each of them inherits the right to the port.
-    let port = OutputPort::open(OUTPUT_PORT).map_err(|error| format!("no port: {error}"))?;
+    let port = OutputPort::open().map_err(|error| format!("no port: {error}"))?;
     let worker = Worker::new(duties);
     let service: Arc<dyn Service> = Arc::<Worker<_>>::clone(&worker);
     let connection = Connection::to_coordinator(PolledWriter(port), service);

@@ -5,6 +5,8 @@
 //! link is cut here.
 
 use super::short::Short;
+use stackrace_base::time::{Clock, SystemClock};
+use std::io::{ErrorKind, Result};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ pub(super) struct NetworkSwitch {
 
 impl NetworkSwitch {
     /// Connects guests 1 to `nodes`, whose sockets are in a directory.
-    pub(super) fn start(directory: Short, nodes: usize) -> std::io::Result<Self> {
+    pub(super) fn start(directory: Short, nodes: usize) -> Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
         let cut: Vec<Arc<AtomicBool>> = (0..nodes).map(|_| Arc::default()).collect();
         for node in 1..=nodes {
@@ -50,7 +52,16 @@ impl NetworkSwitch {
                 .map(|other| (directory.join(&inside(other)), Arc::clone(&cut[other - 1])))
                 .collect();
             let (ended, own) = (Arc::clone(&ended), Arc::clone(&cut[node - 1]));
-            std::thread::spawn(move || forward(&socket, &others, &own, &ended));
+            let port = move || {
+                let mut frame = vec![0; FRAME_MAX];
+                while !ended.load(Ordering::Relaxed) {
+                    let received = socket.recv(&mut frame);
+                    if let Some(length) = received_bytes(received, |time| SystemClock.sleep(time)) {
+                        forward(&socket, &frame[..length], &others, &own);
+                    }
+                }
+            };
+            std::thread::spawn(port);
         }
         Ok(Self {
             ended,
@@ -73,23 +84,35 @@ impl Drop for NetworkSwitch {
     }
 }
 
+/// The length of a frame that came; `None` if nothing did. After an error of the system it pauses, for
+/// one that lasts would keep a processor busy, and one that passes must not end the network.
+fn received_bytes(received: Result<usize>, pause: impl FnOnce(Duration)) -> Option<usize> {
+    let error = match received {
+        Ok(length) => return Some(length),
+        Err(error) => error,
+    };
+    let waited = [
+        ErrorKind::WouldBlock,
+        ErrorKind::TimedOut,
+        ErrorKind::Interrupted,
+    ];
+    if !waited.contains(&error.kind()) {
+        pause(PATIENCE);
+    }
+    None
+}
+
+/// Sends a frame to the others, unless a link is cut.
 fn forward(
     socket: &UnixDatagram,
+    frame: &[u8],
     others: &[(PathBuf, Arc<AtomicBool>)],
     own: &AtomicBool,
-    ended: &AtomicBool,
 ) {
-    let mut frame = vec![0; FRAME_MAX];
-    while !ended.load(Ordering::Relaxed) {
-        let Ok(length) = socket.recv(&mut frame) else {
-            // Nothing came for a while.
-            continue;
-        };
-        for (other, cut) in others {
-            if !own.load(Ordering::Relaxed) && !cut.load(Ordering::Relaxed) {
-                // A guest that is not there, or not quick enough, loses the frame, as on a wire.
-                let _ = socket.send_to(&frame[..length], other);
-            }
+    for (other, cut) in others {
+        if !own.load(Ordering::Relaxed) && !cut.load(Ordering::Relaxed) {
+            // A guest that is not there, or not quick enough, loses the frame, as on a wire.
+            let _ = socket.send_to(frame, other);
         }
     }
 }
@@ -124,5 +147,25 @@ mod tests {
         }
         let length = guests[1].recv(&mut bytes).unwrap();
         assert_eq!(&bytes[..length], b"found");
+    }
+
+    #[test]
+    fn a_port_that_fails_pauses_and_one_that_waits_in_vain_does_not() {
+        let paused = |received: Result<usize>| {
+            let mut paused = None;
+            assert_eq!(received_bytes(received, |time| paused = Some(time)), None);
+            paused
+        };
+        assert_eq!(received_bytes(Ok(7), |_| ()), Some(7));
+        for waited in [
+            ErrorKind::WouldBlock,
+            ErrorKind::TimedOut,
+            ErrorKind::Interrupted,
+        ] {
+            assert_eq!(paused(Err(waited.into())), None);
+        }
+        for errno in [rustix::io::Errno::NOMEM, rustix::io::Errno::BADF] {
+            assert_eq!(paused(Err(errno.into())), Some(PATIENCE));
+        }
     }
 }

@@ -13,10 +13,11 @@ use super::one_processor::keeping_to_one;
 use super::postgresql;
 use super::site::{MachineSite, check_libc, write_first};
 use crate::agent::frame::WireFrame;
-use crate::agent::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PIPE_BYTES, PolledReader};
+use crate::agent::polled::{GuestOrders, ORDERS_NAME, PIPE_BYTES, PolledReader};
 use crate::agent::window::WINDOW_BYTES;
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::unit;
+use stackrace_engine::port::DEBUG_CONSOLE;
 use stackrace_machine::host::drives::CONTENT_BYTES;
 use stackrace_machine::host::process::{Process, Streams};
 use stackrace_machine::host::{HostError, argv};
@@ -212,8 +213,7 @@ impl<'a> VirtualLab<'a> {
         ));
         add(format!("-chardev file,id=port,path={}", file("port")));
         add(format!(
-            "-device isa-debugcon,iobase={:#x},chardev=port",
-            OUTPUT_PORT
+            "-device isa-debugcon,iobase={DEBUG_CONSOLE:#x},chardev=port"
         ));
         add(format!(
             "-fw_cfg name={ORDERS_NAME},file={}",

@@ -26,9 +26,8 @@ pub use source::{LogVersion, RunSource, StoredRuns};
 pub use store::{RunSummary, Store, run_id};
 
 #[cfg(any(test, feature = "testing"))]
-#[expect(clippy::unwrap_used, reason = "only tests make up runs")]
-pub mod sample;
+mod testing;
 #[cfg(any(test, feature = "testing"))]
-pub mod sample_cuts;
+pub use testing::{sample, sample_cuts};
 #[cfg(test)]
 mod tests;

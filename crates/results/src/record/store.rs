@@ -11,7 +11,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -109,16 +108,20 @@ impl Store {
         self.dir.join(RUNS).join(run)
     }
 
-    /// Makes a file in the store for the user alone; `replace`: in the place of one that is there.
+    /// Makes a file in the store for the user alone.
     ///
     /// # Errors
-    /// It cannot be made.
-    pub fn create_file(&self, name: &str, replace: bool) -> Result<File, RecordError> {
-        let dir = OwnDir::open(&self.dir)?;
-        if replace {
-            dir.remove_file(name)?;
-        }
-        Ok(dir.create(name)?)
+    /// Something of that name is there, or the system refuses.
+    pub fn create_file(&self, name: &str) -> Result<File, RecordError> {
+        Ok(OwnDir::open(&self.dir)?.create(name)?)
+    }
+
+    /// Puts a file for the user alone into the store, in the place of one that may be there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn replace_file(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+        Ok(OwnDir::open(&self.dir)?.replace(name, bytes)?)
     }
 
     /// Removes such a file.
@@ -173,10 +176,7 @@ impl Store {
     /// # Errors
     /// The file cannot be written.
     pub fn write_made_on(&self, run: &str, text: &str) -> Result<(), RecordError> {
-        let dir = self.own(run)?;
-        dir.remove_file(MADE_ON)?;
-        let written = dir.create(MADE_ON)?.write_all(text.as_bytes());
-        written.map_err(|source| RecordError::system("write", &dir.path().join(MADE_ON), source))
+        Ok(self.own(run)?.replace(MADE_ON, text.as_bytes())?)
     }
 
     /// Begins to tell what a run is doing; `None` where its directory does not take it.

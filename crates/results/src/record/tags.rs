@@ -3,7 +3,6 @@
 //! One a line in the file `tags` of the run's directory. The log stays as it was measured.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 
 use super::error::RecordError;
 use stackrace_base::owned::OwnDir;
@@ -25,9 +24,7 @@ pub(super) fn read(dir: &OwnDir) -> BTreeSet<String> {
 /// Writes the tags of the run in `dir`.
 pub(super) fn write(dir: &OwnDir, tags: &BTreeSet<String>) -> Result<(), RecordError> {
     let text: String = tags.iter().map(|tag| format!("{tag}\n")).collect();
-    dir.remove_file(TAGS)?;
-    let written = dir.create(TAGS)?.write_all(text.as_bytes());
-    written.map_err(|source| RecordError::system("write", &dir.path().join(TAGS), source))
+    Ok(dir.replace(TAGS, text.as_bytes())?)
 }
 
 /// Checks that a word can be a tag: it must be usable wherever a run is named.

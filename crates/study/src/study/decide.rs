@@ -45,14 +45,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
             "write 30, or a shorter at-most",
         ));
     }
-    let time_max_ns = words.time_ns("at-most")?;
-    if time_max_ns == 0 {
-        return Err(Refusal::at(
-            words.span_of("at-most"),
-            "nothing can be measured in no time",
-            "write it like \"1 h\"",
-        ));
-    }
+    let time_max_ns = words.lasting_ns("at-most")?;
     Ok(Decide {
         comparison: None,
         margin,

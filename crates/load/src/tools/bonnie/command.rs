@@ -50,7 +50,7 @@ pub(super) const COMMAND: ToolCommand = ToolCommand {
 };
 
 fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
-    // CheckedOptions for before the other options are read, so that help comes beside a wrong option, too.
+    // Looked for before the other options are read, so that help comes beside a wrong option, too.
     if words.iter().any(|word| word == "--help") {
         console.print(HELP);
         return Ok(0);

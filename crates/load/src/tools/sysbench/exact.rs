@@ -121,7 +121,7 @@ impl Exact {
             threads: at_least_one(settings, "threads")?,
             events: settings.optional_count("operations")?.unwrap_or_default(),
             // Always limited, although 0.4 itself is not: a trial has to end.
-            time_ns: Some(settings.time_ns("time")?),
+            time_ns: Some(settings.lasting_ns("time")?),
             rate: settings.optional_number("rate")?.filter(|rate| *rate > 0.0),
             seed: 0,
             slice_ns: SLICE_NS,

@@ -50,7 +50,7 @@ impl BlockIo {
             durability: durability(settings, frame)?,
             pacing: pacing(settings)?,
             time_ns: match settings.has_value("time") {
-                true => Some(settings.time_ns("time")?),
+                true => Some(settings.lasting_ns("time")?),
                 // Until the pass is complete.
                 false => None,
             },

@@ -1,6 +1,7 @@
 //! What a workload refuses before it touches anything.
 
 use super::*;
+use stackrace_base::setting::written::with_zeros;
 
 #[test]
 fn phases_that_make_no_sense_are_refused() {
@@ -251,5 +252,73 @@ fn direct_requests_of_odd_sizes_are_refused_or_work() {
                 }
             }
         }
+    }
+}
+
+/// Settings for which 0 does something real, and what; it is refused for all others.
+const ZEROS: &[(&str, &str)] = &[
+    ("at-rest", "no object is there before"),
+    ("bias-create", "always the other operation"),
+    ("bias-read", "always the other operation"),
+    ("disk", "no room is asked for"),
+    ("duplicates", "no block stands twice"),
+    ("fsync-every", "never"),
+    ("margin", "exactly the rate of the format"),
+    ("passes", "until the time is over"),
+    ("size-median", "empty files"),
+    ("size-min", "some files are empty"),
+    ("size-spread", "all of one size"),
+    ("subdirectories", "all in one directory"),
+    ("think-time", "no pause"),
+    ("too-fast", "each phase is reported"),
+    // Of bonnie++ and sysbench: as the originals have it.
+    ("file-size-max", "empty files"),
+    ("file-size-min", "some files are empty"),
+    ("files of bonnie++", "data alone"),
+    ("size of bonnie++", "files alone"),
+    ("ratio", "writes alone"),
+];
+
+/// Of each setting of each workload: a time, a size or a number of 0 that measures nothing is not
+/// found out after an hour.
+#[test]
+fn a_setting_of_zero_is_refused_or_does_something() {
+    for kind in crate::programs::workloads() {
+        for (name, settings) in with_zeros(kind.settings, kind.example).unwrap() {
+            let of_kind = format!("{name} of {}", kind.name);
+            let real = ZEROS
+                .iter()
+                .any(|(real, _)| *real == name || *real == of_kind);
+            let accepted = settings.check_all().is_empty() && (kind.parse)(&settings).is_ok();
+            assert!(real || !accepted, "{of_kind}: 0 is accepted");
+        }
+    }
+}
+
+#[test]
+fn what_would_be_put_right_in_silence_is_refused() {
+    for (line, word) in [
+        (
+            "git = { file-size = \"100 B\" }",
+            "between 256 B and 64 MiB",
+        ),
+        (
+            "build = { file-size = \"2 MiB\" }",
+            "between 256 B and 1 MiB",
+        ),
+        (
+            "copy-tree = { files = 9, size-max = \"1 KiB\" }",
+            "size-max is below size-median",
+        ),
+        (
+            "random = { mode = \"read\", size = \"1 MiB\", read-share = 0.5 }",
+            "read-share means nothing with mode = \"read\"",
+        ),
+        (
+            "random = { mode = \"read\", size = \"1 MiB\", time = \"0 s\" }",
+            "time: nothing can be measured in no time",
+        ),
+    ] {
+        refused(line, word);
     }
 }

@@ -96,18 +96,17 @@ pub(super) fn identity(
     let told = ask(&format!("stat -f -c '%i %T' {p} 2>/dev/null"));
     let mut told = told.as_deref().unwrap_or_default().split_whitespace();
     let id = told.next().and_then(|id| u64::from_str_radix(id, 16).ok());
-    let kind = told.next().filter(|kind| *kind != "UNKNOWN");
+    let of_kind = told.next().filter(|kind| *kind != "UNKNOWN");
     let identity = match mount {
         Some(mount) => identity::of_mount(path, mount, boot),
         None => StorageIdentity {
             directory: path.to_string_lossy().into_owned(),
-            file_system: kind.unwrap_or_default().to_owned(),
+            file_system: of_kind.unwrap_or_default().to_owned(),
             boot,
             ..StorageIdentity::default()
         },
     };
-    // `ext2/ext3` says that it is one of them.
-    let kind = identity.file_system.split('/').next().unwrap_or_default();
+    let kind = kind(&identity.file_system);
     let inode = || {
         let told = ask(&format!("ls -di {p}"))?;
         told.split_whitespace().next()?.parse().ok()
@@ -117,6 +116,11 @@ pub(super) fn identity(
         file_system_id: id.filter(|id| *id != 0),
         ..identity
     }
+}
+
+/// Kind of a file system as a table of mounts has it: `ext2/ext3` of `stat -f` says that it is one of them.
+pub(super) fn kind(told: &str) -> &str {
+    told.split('/').next().unwrap_or_default()
 }
 
 /// Identity of a directory on a system that shows no mounts.

@@ -1,6 +1,6 @@
 //! The numbers of files over a shell, and looking for a file by them.
 
-use super::quoted;
+use super::{mounts, quoted};
 use stackrace_engine::system;
 use stackrace_machine::host::{Host, MadeThing, MountInfo, SeenThing, ThingReads, TooMuch};
 use stackrace_machine::host::{identity, thing};
@@ -48,6 +48,12 @@ impl ThingReads for ShellReads<'_> {
 
     fn table(&self) -> Option<Vec<MountInfo>> {
         self.host.mounts().ok()
+    }
+
+    fn kind_at(&self, path: &Path) -> Option<String> {
+        let script = format!("stat -f -c %T {}", quoted(path.as_os_str()));
+        let text = self.host.printed(path, &script)?;
+        Some(mounts::kind(text.trim()).to_owned())
     }
 
     fn boot(&self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! A made-up run whose power was cut, for tests: no measurement behind it.
 
-use super::Record;
 use super::sample::{self, SampleShape};
+use crate::record::Record;
 use stackrace_base::event::{
     CheckedPromises, Cut, Event, LedgerLine, LogLine, Loss, LossCounts, LossLine, OperationKind,
     Promise, Recovery,

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use stackrace_stats::elementary::exp;
 
-use super::Record;
+use crate::record::Record;
 use stackrace_base::event::{
     Better, CommandRun, ConfigurationHead, Counted, Decide, DeviceCounted, Ended, Event, FORMAT,
     Fact, LayerFacts, LogLine, MetricHead, Observation, OperationObservation, PhaseObservation,
