@@ -15,20 +15,25 @@ pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
         Kind::Texts => as_texts(setting).map(drop),
         Kind::Weights => as_weights(setting).map(drop),
         Kind::Choice(words) => {
-            // The only kind whose valid values are known one by one: the nearest of them is named.
             let word = as_text(setting)?;
-            if words.contains(&word.as_str()) {
-                return Ok(());
+            match words.contains(&word.as_str()) {
+                true => Ok(()),
+                false => Err(none_of(setting, &word, words)),
             }
-            Err(unknown_word(
-                &setting.span,
-                &format!("{} cannot be \"{word}\"", setting.name),
-                &word,
-                words.iter().copied(),
-                "it is one of",
-            ))
         }
     }
+}
+
+/// Refuses a word that is none of a choice.
+pub(super) fn none_of(setting: &GivenSetting, word: &str, words: &[&str]) -> Refusal {
+    // The only kind whose valid values are known one by one: the nearest of them is named.
+    unknown_word(
+        &setting.span,
+        &format!("{} cannot be \"{word}\"", setting.name),
+        word,
+        words.iter().copied(),
+        "it is one of",
+    )
 }
 
 /// Spelling of a value of a kind.

@@ -90,17 +90,6 @@ pub enum DriveCache {
 }
 
 impl DriveCache {
-    /// Every kind, as a study writes it.
-    pub const WORDS: &'static [&'static str] = &["volatile", "protected", "lying", "off"];
-
-    /// The kind of a word of [`DriveCache::WORDS`].
-    pub fn of(word: &str) -> Option<Self> {
-        // In the order of the words.
-        let kinds = [Self::Volatile, Self::Protected, Self::Lying, Self::Off];
-        let mut kinds = kinds.into_iter().zip(Self::WORDS);
-        kinds.find_map(|(kind, known)| (*known == word).then_some(kind))
-    }
-
     /// The kind as a study writes it.
     pub fn word(self) -> &'static str {
         match self {

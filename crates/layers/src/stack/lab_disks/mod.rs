@@ -17,7 +17,7 @@ use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, LayerFacts};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{DriveCache, Host, LabDisk, Needs, argv};
+use stackrace_machine::host::{Host, LabDisk, Needs, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -79,12 +79,7 @@ const SETTINGS: [SettingDoc; 13] = [
         "",
         "Most requests per second of each disk, reads and writes together; as many as go unless given.",
     ),
-    SettingDoc::choice(
-        "cache",
-        DriveCache::WORDS,
-        "",
-        "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
-    ),
+    model::CACHE.doc,
     SettingDoc::count(
         "gone-after-cut",
         "0",

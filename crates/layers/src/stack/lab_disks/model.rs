@@ -2,7 +2,7 @@
 
 use super::common::{SIZE_MIN, disk_count, serial};
 use super::faults;
-use stackrace_base::setting::{Refusal, Settings, unknown_word};
+use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice, unknown_word};
 use stackrace_base::unit;
 use stackrace_drives::{CARDS, Card, CardError};
 use stackrace_machine::host::{DiskModel, DriveCache, LabDisk};
@@ -16,6 +16,19 @@ const OF_THE_CARD: [&str; 5] = [
     "latency",
 ];
 
+/// The setting for the write cache.
+pub(super) const CACHE: ChoiceDoc<DriveCache> = choice!(
+    "cache",
+    [
+        "volatile" => DriveCache::Volatile,
+        "protected" => DriveCache::Protected,
+        "lying" => DriveCache::Lying,
+        "off" => DriveCache::Off,
+    ],
+    "",
+    "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
+);
+
 /// Sector that modelled drives read and write, bytes.
 const LOGICAL_SECTOR: u64 = 512;
 
@@ -27,10 +40,7 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
     let parameters = settings.optional_texts("parameters")?.unwrap_or_default();
     let card = changed(settings, &named(settings, "model", word)?, &parameters)?;
     decided(settings, card.model(), &OF_THE_CARD)?;
-    // Other words were refused when the settings were checked.
-    let cache = settings
-        .optional_text("cache")?
-        .and_then(|word| DriveCache::of(&word));
+    let cache = settings.optional_choice(CACHE)?;
     let bytes = size(settings, "size", &card)?;
     let count = disk_count(settings)?;
     let declared = faults::declared(settings, count, bytes)?;

@@ -11,6 +11,7 @@ use crate::stack::common::guard;
 use stackrace_machine::host::Host;
 use std::any::Any;
 use std::io::Read as _;
+use std::time::Duration;
 
 /// Things that are brought to a disk.
 enum Case {

@@ -4,22 +4,42 @@ use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Tr
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::report as classic;
+use crate::workload::block::words::{OpenSync, SYNC};
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, trouble};
 use stackrace_base::event::MetricHead;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
-pub(super) const VERSION: SettingDoc = SettingDoc::choice(
+/// The modes as sysbench names them.
+pub(super) const MODE: ChoiceDoc<SysbenchMode> = choice!(
+    "mode",
+    [
+        "seqwr" => SysbenchMode::SeqWrite,
+        "seqrewr" => SysbenchMode::SeqRewrite,
+        "seqrd" => SysbenchMode::SeqRead,
+        "rndrd" => SysbenchMode::RandomRead,
+        "rndwr" => SysbenchMode::RandomWrite,
+        "rndrw" => SysbenchMode::RandomBoth,
+    ],
+    "",
+    "Sequential write of new files, rewrite, read; random read, write, both.",
+);
+pub(super) const VERSION: ChoiceDoc<SysbenchVersion> = choice!(
     "version",
-    &["0.4", "1.0"],
+    ["0.4" => SysbenchVersion::V0_4, "1.0" => SysbenchVersion::V1_0],
     "",
     "Make exactly the requests of this version of sysbench, fsync bursts included; without it only the modes are the same.",
 );
-pub(super) const IO: SettingDoc = SettingDoc::choice(
+/// The way of moving bytes, by the backlog of a queue.
+pub(super) const IO: ChoiceDoc<fn(u32) -> Transfer> = choice!(
     "io",
-    &["sync", "async", "mmap"],
+    [
+        "sync" => |_| Transfer::Sync,
+        "async" => |backlog| Transfer::Async { backlog },
+        "mmap" => |_| Transfer::Mmap,
+    ],
     "sync",
     "With version: by pread and pwrite, by a queue (io_uring), or in mapped files.",
 );
@@ -49,13 +69,12 @@ const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 /// The workload that makes sysbench's own requests.
 #[derive(Debug)]
 pub(super) struct Exact {
-    word: &'static str,
     /// The plan, but for its place and seed.
     plan: SysbenchPlan,
 }
 
 impl Exact {
-    pub(super) fn parse(settings: &Settings, word: &'static str) -> Result<Self, Refusal> {
+    pub(super) fn parse(settings: &Settings, mode: SysbenchMode) -> Result<Self, Refusal> {
         for name in WITHOUT {
             if settings.given(name) {
                 return Err(Refusal::at(
@@ -66,8 +85,7 @@ impl Exact {
             }
         }
         let exact = Self {
-            word,
-            plan: Self::plan(settings, word)?,
+            plan: Self::plan(settings, mode)?,
         };
         exact
             .plan
@@ -77,12 +95,9 @@ impl Exact {
         Ok(exact)
     }
 
-    fn plan(settings: &Settings, word: &str) -> Result<SysbenchPlan, Refusal> {
-        let version = match settings.text("version")?.as_str() {
-            "0.4" => SysbenchVersion::V0_4,
-            _ => SysbenchVersion::V1_0,
-        };
-        let sync = settings.text("sync")?;
+    fn plan(settings: &Settings, mode: SysbenchMode) -> Result<SysbenchPlan, Refusal> {
+        let version = settings.choice(VERSION)?;
+        let sync = settings.choice(SYNC)?;
         let number = |name: &str| {
             let count = settings.count(name)?;
             u32::try_from(count).map_err(|_| {
@@ -97,14 +112,8 @@ impl Exact {
         Ok(SysbenchPlan {
             directory: std::path::PathBuf::new(),
             version,
-            mode: mode(word),
-            transfer: match settings.text("io")?.as_str() {
-                "async" => Transfer::Async {
-                    backlog: number("backlog")?,
-                },
-                "mmap" => Transfer::Mmap,
-                _ => Transfer::Sync,
-            },
+            mode,
+            transfer: settings.choice(IO)?(number("backlog")?),
             files: match settings.given("files") {
                 true => at_least_one(settings, "files")?,
                 false => FILES,
@@ -113,8 +122,8 @@ impl Exact {
             // What does not fit is refused by the plan as too large.
             block_size: u32::try_from(block).unwrap_or(u32::MAX),
             merged: number("merge")?,
-            open_sync: sync == "sync",
-            open_dsync: sync == "dsync",
+            open_sync: sync == OpenSync::Sync,
+            open_dsync: sync == OpenSync::Dsync,
             direct: settings.flag("direct")?,
             fsync_every: number("fsync-every")?,
             fsync_each: settings.flag("fsync-each")?,
@@ -231,17 +240,6 @@ impl Exact {
     }
 }
 
-fn mode(word: &str) -> SysbenchMode {
-    match word {
-        "seqrewr" => SysbenchMode::SeqRewrite,
-        "seqrd" => SysbenchMode::SeqRead,
-        "rndrd" => SysbenchMode::RandomRead,
-        "rndwr" => SysbenchMode::RandomWrite,
-        "rndrw" => SysbenchMode::RandomBoth,
-        _ => SysbenchMode::SeqWrite,
-    }
-}
-
 /// The latencies of each kind of operation.
 const LATENCIES: [Latency; 3] = [Latency::Min, Latency::Mean, Latency::P95];
 
@@ -260,7 +258,7 @@ impl Workload for Exact {
         };
         format!(
             "sysbench {version} {} over {} files of together {}, blocks of {}, {}{sync}, at most {}",
-            self.word,
+            MODE.word(plan.mode),
             plan.files,
             unit::bytes(plan.total_bytes),
             unit::bytes(u64::from(plan.block_size)),
@@ -294,7 +292,7 @@ impl Workload for Exact {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        vec![self.word]
+        vec![MODE.word(self.plan.mode)]
     }
 
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {

@@ -7,9 +7,10 @@
 //! the write before it, as `--file-fsync-all` does.
 
 use stackrace_engine::spec::{AccessPattern, IoEngine};
+use stackrace_engine::sysbench::SysbenchMode;
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::exact::{self, Exact};
+use super::exact::{self, Exact, MODE};
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{Figure, Latency};
@@ -17,47 +18,38 @@ use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadK
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 
-/// The modes as sysbench names them.
-const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"];
-
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "fileio",
     summary: "sysbench file I/O: its exact requests, or the same modes; six modes, periodic fsync",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
-        SettingDoc::choice(
-            "mode",
-            &MODES,
-            "",
-            "Sequential write of new files, rewrite, read; random read, write, both.",
-        )
-        .required(),
-        exact::VERSION,
+        MODE.doc.required(),
+        exact::VERSION.doc,
         word::SIZE,
         files("8", "Number of files; with version 128."),
         block_size("16 KiB"),
         word::THREADS,
         word::RATE,
-        word::ARRIVALS,
+        word::ARRIVALS.doc,
         word::THINK_TIME,
         fsync_every("100"),
         exact::FSYNC_EACH,
-        exact::IO,
+        exact::IO.doc,
         exact::BACKLOG,
         exact::MERGE,
         word::FSYNC_AT_END,
         word::DATA_ONLY,
-        word::SYNC,
+        word::SYNC.doc,
         word::PREALLOCATE,
         SettingDoc::number("ratio", "1.5", "Reads for each write in rndrw."),
         word::DIRECT,
         time("10 s", "Stop after this long."),
         word::OPERATIONS,
         word::VERIFY,
-        word::CONTENT,
+        word::CONTENT.doc,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
-        word::ENGINE,
+        word::ENGINE.doc,
     ],
     example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
     mergeable: true,
@@ -69,9 +61,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
-    let asked = settings.text("mode")?;
-    let mode = MODES.into_iter().find(|mode| *mode == asked);
-    let mode = mode.unwrap_or(MODES[0]);
+    let mode = settings.choice(MODE)?;
     if settings.given("version") {
         return Ok(Box::new(Exact::parse(settings, mode)?));
     }
@@ -90,27 +80,27 @@ const PRIMARY_OPEN: usize = 4;
 
 #[derive(Debug)]
 struct FileIo {
-    mode: &'static str,
+    mode: SysbenchMode,
     io: BlockIo,
 }
 
 impl FileIo {
-    fn parse(settings: &Settings, mode: &'static str) -> Result<Self, Refusal> {
+    fn parse(settings: &Settings, mode: SysbenchMode) -> Result<Self, Refusal> {
         let ratio = settings.number("ratio")?;
         let read_share = match mode {
-            "seqrd" | "rndrd" => 1.0,
+            SysbenchMode::SeqRead | SysbenchMode::RandomRead => 1.0,
             // Reads for each write, as a share: 1.5 are 60 %.
-            "rndrw" => ratio / (ratio + 1.0),
-            _ => 0.0,
+            SysbenchMode::RandomBoth => ratio / (ratio + 1.0),
+            SysbenchMode::SeqWrite | SysbenchMode::SeqRewrite | SysbenchMode::RandomWrite => 0.0,
         };
         let frame = Frame {
-            access: if mode.starts_with("seq") {
+            access: if mode.sequential() {
                 AccessPattern::Sequential
             } else {
                 AccessPattern::OncePerPass
             },
             read_share,
-            new_files: mode == "seqwr",
+            new_files: mode == SysbenchMode::SeqWrite,
         };
         let mut io = BlockIo::parse(settings, &frame)?;
         // fsync-every = 1 is sysbench's --file-fsync-all, whose fsync counts into the write's
@@ -129,21 +119,13 @@ impl FileIo {
         }
         Ok(Self { mode, io })
     }
-
-    fn ops(&self) -> &'static [Op] {
-        match self.mode {
-            "seqrd" | "rndrd" => &[Op::Read],
-            "rndrw" => &[Op::Read, Op::Write],
-            _ => &[Op::Write],
-        }
-    }
 }
 
 impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
             "sysbench-style {} over {} files of together {}, blocks of {}, {}{}{}",
-            self.mode,
+            MODE.word(self.mode),
             self.io.files,
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
@@ -155,7 +137,7 @@ impl Workload for FileIo {
 
     fn figures(&self) -> Vec<Figure<'_>> {
         let mut figures = vec![Figure::operations(), Figure::throughput()];
-        for op in self.ops() {
+        for op in self.mode.ops() {
             figures.extend(
                 [Latency::Min, Latency::Mean, Latency::P95]
                     .map(|which| Figure::latency(*op, which)),
@@ -164,15 +146,15 @@ impl Workload for FileIo {
         if self.io.read_share < 1.0 {
             figures.push(Figure::rate("fsyncs", &[Op::Fsync]));
         }
-        self.io.figures(figures, PRIMARY_OPEN, self.ops())
+        self.io.figures(figures, PRIMARY_OPEN, self.mode.ops())
     }
 
     fn cost(&self) -> Cost {
-        self.io.cost(self.mode != "seqwr")
+        self.io.cost(self.mode != SysbenchMode::SeqWrite)
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        self.io.phases(self.mode)
+        self.io.phases(MODE.word(self.mode))
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
@@ -181,10 +163,10 @@ impl Workload for FileIo {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
-        match self.mode {
+        match self.mode == SysbenchMode::SeqWrite {
             // Making its files is what it measures.
-            "seqwr" => Ok(()),
-            _ => self.io.lay_out(place),
+            true => Ok(()),
+            false => self.io.lay_out(place),
         }
     }
 
