@@ -34,7 +34,8 @@ pub use card::{
     CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
 };
 pub use cards::{
-    ArrayCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values,
+    ArrayCard, AskedCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard,
+    values,
 };
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
