@@ -15,7 +15,6 @@ mod cards;
 mod completions;
 mod controller;
 mod disk;
-pub mod disksim;
 mod extents;
 mod fault;
 pub mod fit;

@@ -21,7 +21,6 @@
 //! | [`elementary`] | how do logarithms come out the same on every processor? |
 //! | [`crossover`] | what does it matter who comes first in a round? |
 //! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
-//! | [`mod@holm`] | how does asking many questions weaken each answer? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
 //! | [`autocorrelation`] | how much do the steps of one trial say? |
 //! | [`steady`] | has a trial, or a device, come to rest? |
@@ -37,7 +36,6 @@ pub mod cuts;
 pub mod effects;
 pub mod elementary;
 pub mod equivalence;
-pub mod holm;
 pub mod interval;
 mod levels;
 pub mod looks;
@@ -53,10 +51,9 @@ pub use equivalence::{
     Classification, Statement, classify, detectable, rounds_to_decide, rounds_to_exclude, state,
     state_in_order,
 };
-pub use holm::{holm, paired_p};
 pub use interval::{
     Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,
 };
 pub use looks::{FIRST_LOOK, one_sided_level, two_sided_level};
-pub use rank::{hodges_lehmann, median_interval};
+pub use rank::hodges_lehmann;
 pub use steady::{PASSES_MAX, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW, steady_after};

@@ -22,6 +22,7 @@ pub fn broken(checkout: &Checkout) -> Vec<String> {
     found.extend(comments(checkout));
     found.extend(empty_docs(checkout));
     found.extend(checkout.product().flat_map(texts::words_compared));
+    found.extend(checkout.product().flat_map(texts::words_cut));
     found.into_iter().collect()
 }
 

@@ -128,7 +128,7 @@ fn slices(
         Some(text) => text,
     };
     let ns = unit::parse_time_ns(&text)
-        .map_err(|why| refuse(why, "write it like \"50 ms\", or \"off\""))?;
+        .map_err(|why| refuse(why.to_string(), "write it like \"50 ms\", or \"off\""))?;
     let (least, most) = (*SLICE_NS_RANGE.start(), *SLICE_NS_RANGE.end());
     if !SLICE_NS_RANGE.contains(&ns) {
         let nearest = unit::time_ns(ns.clamp(least, most) as f64);

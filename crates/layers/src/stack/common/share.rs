@@ -13,7 +13,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Gives, StandingLayer, Takes};
 use crate::stack::layer::Layer;
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
 use stackrace_machine::host::{Host, LabDisk, Needs};
 use std::net::{IpAddr, Ipv4Addr};
@@ -165,15 +165,7 @@ impl<S: Share> Layer for Shared<S> {
             self.share.serve(setup, &ends, root, &mut facts)
         })?;
         let root = self.share.mount(setup, &ends, served, &mut facts)?;
-        Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: S::KIND.to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new(S::KIND, facts, Gives::Mounted(root)))
     }
 }
 

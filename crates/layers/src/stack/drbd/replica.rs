@@ -8,7 +8,7 @@ use crate::stack::cut::CutOf;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
 use stackrace_machine::host::{Host, argv};
 use std::net::IpAddr;
@@ -248,15 +248,14 @@ pub(super) fn standing(end: &End, admin: Admin, facts: Vec<Fact>) -> StandingLay
     let device = PathBuf::from(format!("/dev/drbd{}", end.minor));
     StandingLayer {
         devices: vec![block::name(&device)],
-        gives: Gives::Devices(vec![Device {
-            path: device,
-            origin: Origin::Replica(admin.resource),
-        }]),
-        facts: LayerFacts {
-            layer: "drbd".to_string(),
+        ..StandingLayer::new(
+            "drbd",
             facts,
-        },
-        disks: Vec::new(),
+            Gives::Devices(vec![Device {
+                path: device,
+                origin: Origin::Replica(admin.resource),
+            }]),
+        )
     }
 }
 

@@ -14,7 +14,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
 use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
@@ -328,13 +328,8 @@ impl Layer for Gfs2 {
         let mut facts = filesystem::mount_facts(setup.host(), &root, "gfs2", &self.mount, &[])?;
         facts.extend(self.locks(setup.host(), &block::name(&device)));
         Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "gfs2".to_string(),
-                facts,
-            },
             devices: vec![block::name(&device)],
-            disks: Vec::new(),
+            ..StandingLayer::new("gfs2", facts, Gives::Mounted(root))
         })
     }
 }

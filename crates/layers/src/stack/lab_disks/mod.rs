@@ -14,7 +14,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, LabDisk, Needs, argv};
@@ -387,12 +387,7 @@ impl LabDisks {
         let disks = devices.iter().map(|device| block::name(&device.path));
         Ok(StandingLayer {
             disks: disks.collect(),
-            gives: Gives::Devices(devices),
-            facts: LayerFacts {
-                layer: "lab-disks".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
+            ..StandingLayer::new("lab-disks", facts, Gives::Devices(devices))
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
@@ -246,13 +246,8 @@ impl Layer for Loop {
         }
         let below = block::under_mount(host, &host.mount_of(&directory)?);
         Ok(StandingLayer {
-            gives: Gives::Devices(devices),
-            facts: LayerFacts {
-                layer: "loop".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
             disks: block::disks(host, &below),
+            ..StandingLayer::new("loop", facts, Gives::Devices(devices))
         })
     }
 }

@@ -8,10 +8,10 @@ mod undo;
 
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
@@ -479,17 +479,12 @@ impl Layer for Lvm {
         }
         let path = Path::new("/dev").join(&group).join("data");
         setup.await_device(&path)?;
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "lvm".to_string(),
-                facts: self.read_back(host, &group, devices.len())?,
-            },
-            devices: vec![block::kernel_name(host, &path)],
-            gives: Gives::Devices(vec![Device {
-                path,
-                origin: Origin::Made(group),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(block::made(
+            host,
+            "lvm",
+            self.read_back(host, &group, devices.len())?,
+            path,
+            group,
+        ))
     }
 }

@@ -8,10 +8,10 @@ mod undo;
 
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::imagined::Tool;
@@ -507,18 +507,7 @@ impl Layer for Md {
             setup.repair(&assemble(&["--force", "--run"]))?;
         }
         setup.await_device(&device)?;
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "md".to_string(),
-                facts: Vec::new(),
-            },
-            devices: vec![block::kernel_name(host, &device)],
-            gives: Gives::Devices(vec![Device {
-                path: device,
-                origin: Origin::Made(name),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(block::made(host, "md", Vec::new(), device, name))
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -551,17 +540,6 @@ impl Layer for Md {
             (_, false) => "waited for",
         };
         facts.push(Fact::new("first synchronisation", sync));
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "md".to_string(),
-                facts,
-            },
-            devices: vec![block::kernel_name(host, &device)],
-            gives: Gives::Devices(vec![Device {
-                path: device,
-                origin: Origin::Made(name),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(block::made(host, "md", facts, device, name))
     }
 }

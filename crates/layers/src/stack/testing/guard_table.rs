@@ -11,7 +11,6 @@ use crate::stack::common::guard;
 use stackrace_machine::host::Host;
 use std::any::Any;
 use std::io::Read as _;
-use std::time::Duration;
 
 /// Things that are brought to a disk.
 enum Case {
@@ -340,6 +339,7 @@ fn is_guarded(case: &'static Case) -> Ended {
 }
 
 /// Several checks may see one use. The words tell that the one meant saw it.
+#[expect(clippy::disallowed_methods, reason = "other tests need a moment")]
 fn is_untouched(disk: &Disk, words: &str, make: fn(&Disk) -> Box<dyn Any>) -> Ended {
     let user = make(disk);
     if let Some(missing) = user.downcast_ref::<String>() {
@@ -361,7 +361,7 @@ fn is_untouched(disk: &Disk, words: &str, make: fn(&Disk) -> Box<dyn Any>) -> En
     let seen = (0..100).any(|_| {
         let seen = uses().iter().any(|usage| usage.contains(words));
         if !seen {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(std::time::Duration::from_millis(50));
         }
         seen
     });

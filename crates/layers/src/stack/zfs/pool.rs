@@ -12,7 +12,7 @@ use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::topology::{TOPOLOGY, Topology};
 use crate::stack::zfs::{imagined, undo::DESTROY};
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
@@ -390,15 +390,11 @@ impl Layer for Zpool {
             setup.repair(&import(&links, &["-F"], &name))?;
         }
         host.must(&argv(["zpool", "list", &name]))?;
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "zpool".to_string(),
-                facts: Vec::new(),
-            },
-            gives: Gives::Pool(Pool { name }),
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new(
+            "zpool",
+            Vec::new(),
+            Gives::Pool(Pool { name }),
+        ))
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -434,13 +430,8 @@ impl Layer for Zpool {
         let mut facts = self.facts(host, &name, &devices)?;
         facts.extend(limit);
         Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "zpool".to_string(),
-                facts,
-            },
-            gives: Gives::Pool(Pool { name }),
             devices: names,
-            disks: Vec::new(),
+            ..StandingLayer::new("zpool", facts, Gives::Pool(Pool { name }))
         })
     }
 }
