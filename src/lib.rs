@@ -11,7 +11,9 @@
 //! | [`study`] | a question and its design: TOML with places → configurations |
 //! | [`purpose`] | what people use storage for, as lists of workloads |
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
-//! | [`session`] | what a command does around a run: preflight, orchestration |
+//! | [`prepare`] | everything between the words of a command line and the first trial |
+//! | [`place`] | the places where a study runs |
+//! | [`execute`] | a study carried out or carried on |
 //! | [`run`] | the study in execution |
 //! | [`stack`] | layers: raise, describe, settle, lower |
 //! | [`workload`] | what is done to a stack, with exact semantics |
@@ -85,13 +87,17 @@
 //! [`video`]: stackrace_base::video
 //! [`host`]: stackrace_machine::host
 //! [`journal`]: stackrace_machine::journal
-//! [`agent`]: stackrace_places::agent
-//! [`lab`]: stackrace_places::lab
+//! [`agent`]: stackrace_remote::agent
+//! [`lab`]: stackrace_remote::lab
+//! [`prepare`]: stackrace_run::prepare
+//! [`execute`]: stackrace_run::execute
+//! [`run`]: stackrace_run::run
+//! [`place`]: stackrace_places::place
 //! [`afp`]: stackrace_afp::afp
 
 mod cli;
-mod run;
-mod session;
+mod commands;
+mod sizes;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;

@@ -1,18 +1,15 @@
 //! Whole runs that measure something else than storage, and must say so.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::support::{Ground, Said};
 use serde_json::Value;
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 
 /// One run at a time: each would be a neighbour of the others.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -280,11 +277,12 @@ fn a_throttled_disk_is_a_limit_of_the_device() {
     );
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_processor,
         zeros_on_a_compressing_file_system_are_no_writes,
         what_is_synced_is_durable_and_what_is_not_is_not,
         a_throttled_disk_is_a_limit_of_the_device,
-    ])
+    ]
 }

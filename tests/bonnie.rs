@@ -2,19 +2,13 @@
 //! it, what it leaves and what it refuses.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(
-    dead_code,
-    reason = "what other tests are pointed at is not needed here"
-)]
-mod support;
-
 use std::fs;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{Ground, Said};
 use rustix::process::{Pid, Signal};
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 
 /// The program with options of bonnie++; as root, it says so.
 fn command(ground: &Ground, options: &[&str]) -> Command {
@@ -211,8 +205,9 @@ fn clean_removes_what_a_killed_run_left() {
     assert_eq!(fs::read_dir(data).unwrap().count(), 0);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         both_versions_print_what_the_originals_do_and_leave_nothing,
         several_runs_are_csv_alone_under_a_header,
         bon_csv2html_reads_the_csv,
@@ -221,5 +216,5 @@ fn main() -> ExitCode {
         another_user_may_not_write_where_only_root_may,
         an_interrupt_removes_the_files,
         clean_removes_what_a_killed_run_left,
-    ])
+    ]
 }

@@ -48,7 +48,6 @@ fn names(folder: &str) -> BTreeSet<String> {
 }
 
 /// A check that is not fuzzed, or a target without a corpus, would promise what is not tested.
-#[test]
 fn every_check_has_a_target_and_a_corpus() {
     let checks: BTreeSet<String> = ALL.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert!(ALL.is_sorted_by(|a, b| a.0 < b.0));
@@ -64,7 +63,6 @@ fn every_check_has_a_target_and_a_corpus() {
     }
 }
 
-#[test]
 fn every_kept_input_passes() {
     for (name, check) in ALL {
         for (path, data) in corpus(name) {
@@ -148,7 +146,6 @@ fn near((name, check): &Check) {
     }
 }
 
-#[test]
 fn what_is_near_to_a_kept_input_passes() {
     ALL.iter().for_each(near);
 }
@@ -239,7 +236,6 @@ fn check(name: &str) -> fn(&[u8]) {
 
 /// Texts as long as a study may be, each with something in it very often: what costs the square of
 /// that, or takes memory for what is only announced, does not come to an end here.
-#[test]
 fn a_long_study_is_answered() {
     for text in [long_factors(), long_entries(), long_forms()].concat() {
         println!("{} bytes: {:.60}", text.len(), text);
@@ -249,7 +245,6 @@ fn a_long_study_is_answered() {
 }
 
 /// The same for what a system says.
-#[test]
 fn a_long_text_of_a_system_is_answered() {
     const LENGTH: usize = 1 << 20;
     let options: String = (0..LENGTH / 8).map(|n| format!("o{n},")).collect();
@@ -283,4 +278,15 @@ fn a_long_text_of_a_system_is_answered() {
         println!("{name}, {} bytes", text.len());
         check(name)(text.as_bytes());
     }
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        every_check_has_a_target_and_a_corpus,
+        every_kept_input_passes,
+        what_is_near_to_a_kept_input_passes,
+        a_long_study_is_answered,
+        a_long_text_of_a_system_is_answered
+    ]
 }

@@ -219,7 +219,6 @@ fn shell_words(text: &str) -> Vec<String> {
     words
 }
 
-#[test]
 fn what_the_pages_name_exists() {
     let pages = pages();
     assert!(pages.len() > 20, "the pages were not found");
@@ -230,7 +229,6 @@ fn what_the_pages_name_exists() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-#[test]
 fn what_does_not_exist_is_found() {
     let text = "See [a](docs/none.md), [b](README.md#no-such-heading), `src/none.rs`, `src/lib.rs:12`\n\
         and `stackrace frobnicate`, `stackrace report --no-such-option`.\n\
@@ -248,7 +246,6 @@ fn what_does_not_exist_is_found() {
     assert_eq!(wrong, about);
 }
 
-#[test]
 fn what_exists_is_accepted() {
     let text = "# A heading, `with` code\n[a](#a-heading-with-code) `src/lib.rs` `crates/layers/src/stack/NAME.rs`\n\
         `stackrace lab build|list` `stackrace import [NAME=]FILE…` `stackrace show workload \"bonnie++\"`\n\
@@ -356,7 +353,6 @@ fn filled(command: &str) -> String {
     text + rest
 }
 
-#[test]
 fn commands_that_the_program_prints_are_understood_by_it() {
     let mut wrong = Vec::new();
     let mut tried = 0;
@@ -373,7 +369,6 @@ fn commands_that_the_program_prints_are_understood_by_it() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-#[test]
 fn a_printed_command_that_is_misspelt_is_found() {
     let text = "format!(\"undo it: stackrace clean --onn {host}; then\") \"`stackrace resum` goes on\" \"the stackrace that wrote it\"";
     let found = commands_in(&printed(text, false));
@@ -409,7 +404,6 @@ fn entries_in(text: &str) -> Vec<String> {
     found
 }
 
-#[test]
 fn layers_and_workloads_that_advice_names_are_read_as_such() {
     let mut wrong = Vec::new();
     let mut tried = 0;
@@ -425,4 +419,16 @@ fn layers_and_workloads_that_advice_names_are_read_as_such() {
     }
     assert!(tried > 40, "only {tried} were found");
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        what_the_pages_name_exists,
+        what_does_not_exist_is_found,
+        what_exists_is_accepted,
+        commands_that_the_program_prints_are_understood_by_it,
+        a_printed_command_that_is_misspelt_is_found,
+        layers_and_workloads_that_advice_names_are_read_as_such
+    ]
 }

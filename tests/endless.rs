@@ -2,16 +2,13 @@
 //! taken by it. Every command runs with at most 2 GiB of address space.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "shared with tests that mount file systems")]
-mod support;
-
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::{Ground, Said};
+use crate::support::{Ground, Said};
 
 /// The same command, which gets no more memory than this.
 #[expect(
@@ -40,7 +37,6 @@ fn script(ground: &Ground, name: &str, text: &str) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-#[test]
 fn an_endless_device_is_refused_with_the_limit_and_advice() {
     let ground = Ground::new();
     for (args, code, limit, advice) in stackrace_test_needs::attacks([
@@ -77,10 +73,9 @@ fn an_endless_device_is_refused_with_the_limit_and_advice() {
     assert!(!ground.store().join("runs").exists());
 }
 
-#[test]
 fn an_endless_fifo_is_refused_and_a_short_one_is_read() {
     let ground = Ground::new();
-    support::tool("mkfifo", &[ground.path().join("fifo").to_str().unwrap()]);
+    crate::support::tool("mkfifo", &[ground.path().join("fifo").to_str().unwrap()]);
     let import = |from: &str| {
         let script = format!("cat '{from}' > fifo & exec \"$@\"");
         let mut words: Vec<OsString> = vec!["-c".into(), script.into(), "sh".into()];
@@ -104,7 +99,6 @@ fn shell(ground: &Ground, words: &[OsString]) -> Said {
     Said::of(&shell.output().unwrap())
 }
 
-#[test]
 fn an_endless_line_at_postmarks_prompt_is_refused() {
     let ground = Ground::new();
     let mut command = limited(&ground.program(&["postmark"]));
@@ -115,7 +109,6 @@ fn an_endless_line_at_postmarks_prompt_is_refused() {
         .err_has("one command a line");
 }
 
-#[test]
 fn a_machine_that_prints_a_line_without_end_is_given_up() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -142,7 +135,6 @@ fn a_machine_that_prints_a_line_without_end_is_given_up() {
     assert!(said.ended(4).err.chars().count() < 10_000);
 }
 
-#[test]
 fn postmark_obeys_no_file_that_another_user_can_write() {
     let ground = Ground::new();
     let file = ground.write(".pmrc", "!touch obeyed\nquit\n");
@@ -180,4 +172,15 @@ fn postmark_obeys_no_file_that_another_user_can_write() {
     mode(0o666);
     ground.stackrace(&["postmark", ".pmrc"]).ended(0);
     assert!(obeyed.exists());
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        an_endless_device_is_refused_with_the_limit_and_advice,
+        an_endless_fifo_is_refused_and_a_short_one_is_read,
+        an_endless_line_at_postmarks_prompt_is_refused,
+        a_machine_that_prints_a_line_without_end_is_given_up,
+        postmark_obeys_no_file_that_another_user_can_write
+    ]
 }

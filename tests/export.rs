@@ -3,18 +3,11 @@
 //! The Python is that of `STACKRACE_PYTHON`, else `python3`; `.ci/run` makes one that has both.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
+use std::process::Command;
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
-use std::process::{Command, ExitCode};
-
+use crate::support::Ground;
 use serde_json::Value;
 use stackrace_test_needs as needs;
-use support::Ground;
 
 /// Two studies whose factors differ, small enough for any machine.
 const STUDIES: [&str; 2] = [
@@ -363,10 +356,11 @@ fn named(value: &Value, names: &mut std::collections::BTreeSet<String>) {
     }
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         pandas_and_duckdb_read_the_same_from_every_form,
         what_cannot_be_written_is_refused,
         columns_have_one_name_in_every_form,
-    ])
+    ]
 }

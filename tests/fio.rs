@@ -1,16 +1,13 @@
 //! Job files of fio, done by the fio that is installed.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::fs;
-use std::process::{ExitCode, Stdio};
+use std::process::Stdio;
 
+use crate::support::{Ground, Said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 
 /// Two jobs, one after the other, on files that fio names.
 const JOB: &str = "; small, and the same work each time\n[global]\nioengine=psync\nsize=${SIZE}\n\n[random]\nrw=randwrite\nbs=4k\nfsync=16\n\n[whole]\nstonewall\nrw=read\nbs=64k\n";
@@ -224,8 +221,9 @@ fn what_took_the_place_of_the_imitation_is_said() {
     assert!(said.err.contains("--fio JOB.fio"), "{}", said.err);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         every_figure_of_a_job_is_compared_in_two_directories,
         a_study_finds_its_job_file_beside_it,
         one_load_shows_the_figures_of_the_job,
@@ -235,5 +233,5 @@ fn main() -> ExitCode {
         ctrl_c_ends_fio_with_all_its_jobs,
         a_missing_fio_is_refused_untouched_with_what_to_install,
         what_took_the_place_of_the_imitation_is_said,
-    ])
+    ]
 }

@@ -1,11 +1,8 @@
 //! The exit code of a gate, on results whose figures are written down: nothing is timed.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
+use crate::support::Ground;
 use serde_json::Value;
-use support::Ground;
 
 /// What dd says of a gigabyte in so many seconds.
 fn dd(ground: &Ground, name: &str, seconds: &[f64]) -> Vec<String> {
@@ -34,7 +31,6 @@ fn imported(sides: [(&str, &[f64]); 2]) -> Ground {
 
 const OLD: (&str, &[f64]) = ("old", &[10.0, 10.1, 9.9, 10.05]);
 
-#[test]
 fn ci_systems_get_a_test_case_for_each_figure() {
     let written = |sides, more: &[&str], code| {
         let ground = imported(sides);
@@ -69,7 +65,6 @@ fn ci_systems_get_a_test_case_for_each_figure() {
     );
 }
 
-#[test]
 fn the_exit_code_is_the_verdict() {
     let slower = imported([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])]);
     let said = slower.stackrace(&["gate", "--worse-than", "5%"]);
@@ -103,7 +98,6 @@ fn the_exit_code_is_the_verdict() {
     few.stackrace(&["gate", "--worse-than", "5%"]).ended(6);
 }
 
-#[test]
 fn programs_and_summaries_get_the_same() {
     let ground = imported([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])]);
     let said = ground.stackrace(&["gate", "--worse-than", "0.05", "--json"]);
@@ -131,7 +125,6 @@ fn programs_and_summaries_get_the_same() {
     }
 }
 
-#[test]
 fn a_question_that_makes_no_sense_is_refused() {
     let ground = imported([OLD, ("new", &[10.01, 10.02, 10.03])]);
     let gate = |words: &[&str]| {
@@ -188,4 +181,14 @@ fn a_question_that_makes_no_sense_is_refused() {
         "last/old",
     ])
     .ended(0);
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        ci_systems_get_a_test_case_for_each_figure,
+        the_exit_code_is_the_verdict,
+        programs_and_summaries_get_the_same,
+        a_question_that_makes_no_sense_is_refused
+    ]
 }

@@ -1,17 +1,10 @@
 //! What makes the program easy to live with: `doctor`, `--events`.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::fs;
 
+use crate::support::Ground;
 use serde_json::Value;
-use support::Ground;
 
 /// A directory twice, with different block sizes; needs no root and no time.
 const QUICK: &str = study!(two block sizes: "Block sizes, quick", "10 ms", 3);
@@ -24,7 +17,6 @@ fn log(ground: &Ground) -> String {
     fs::read_to_string(dirs[0].join("log.jsonl")).unwrap()
 }
 
-#[test]
 fn the_lines_of_a_run_are_copied_as_they_are() {
     let ground = Ground::new();
     fs::create_dir(ground.path().join("data")).unwrap();
@@ -44,7 +36,6 @@ fn the_lines_of_a_run_are_copied_as_they_are() {
     }
 }
 
-#[test]
 fn lines_that_cannot_be_written_are_refused_before_the_run() {
     let ground = Ground::new();
     fs::create_dir(ground.path().join("data")).unwrap();
@@ -54,7 +45,6 @@ fn lines_that_cannot_be_written_are_refused_before_the_run() {
     assert!(!ground.path().join("store/runs").exists());
 }
 
-#[test]
 fn every_layer_is_named_and_nothing_is_made() {
     let ground = Ground::new();
     let said = ground.stackrace(&["doctor", "--quick", "--json"]);
@@ -70,7 +60,6 @@ fn every_layer_is_named_and_nothing_is_made() {
     assert_eq!(fs::read_dir(ground.path()).unwrap().count(), 0);
 }
 
-#[test]
 fn the_sentences_name_each_layer_once() {
     let ground = Ground::new();
     let text = ground.stackrace(&["doctor", "--quick"]);
@@ -98,7 +87,7 @@ fn bare(ground: &Ground) -> std::process::Command {
 }
 
 /// What `compare` of two directories would do, with a file of defaults.
-fn study_with(ground: &Ground, defaults: &str, words: &[&str]) -> support::Said {
+fn study_with(ground: &Ground, defaults: &str, words: &[&str]) -> crate::support::Said {
     for dir in ["a", "b", "config/stackrace"] {
         fs::create_dir_all(ground.path().join(dir)).unwrap();
     }
@@ -115,7 +104,6 @@ fn study_with(ground: &Ground, defaults: &str, words: &[&str]) -> support::Said 
     ground.stackrace(&[&asked[..], words].concat())
 }
 
-#[test]
 fn the_defaults_hold_where_the_command_line_says_nothing() {
     let ground = Ground::new();
     let defaults = "[compare]\nfor = \"mail\"\nmargin = \"7 %\"\n";
@@ -135,7 +123,6 @@ fn the_defaults_hold_where_the_command_line_says_nothing() {
     }
 }
 
-#[test]
 fn the_store_of_the_defaults_is_used_and_doctor_shows_it() {
     let ground = Ground::new();
     fs::create_dir_all(ground.path().join("config/stackrace")).unwrap();
@@ -145,7 +132,7 @@ fn the_store_of_the_defaults_is_used_and_doctor_shows_it() {
     // Without `--store`, which comes first.
     let run = |words: &[&str]| {
         let mut program = bare(&ground);
-        support::Said::of(&program.args(words).output().unwrap())
+        crate::support::Said::of(&program.args(words).output().unwrap())
     };
     assert!(run(&["runs"]).ended(0).out.contains("no runs"));
     assert!(own.join("runs").is_dir());
@@ -159,7 +146,6 @@ fn the_store_of_the_defaults_is_used_and_doctor_shows_it() {
     );
 }
 
-#[test]
 fn a_wrong_default_is_refused_by_every_command() {
     let ground = Ground::new();
     let said = study_with(&ground, "\ncolor = \"never\"\n", &[]);
@@ -170,4 +156,17 @@ fn a_wrong_default_is_refused_by_every_command() {
     );
     assert!(err.contains("did you mean \"colour\"?"), "{err}");
     assert!(!ground.path().join("store").exists());
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        the_lines_of_a_run_are_copied_as_they_are,
+        lines_that_cannot_be_written_are_refused_before_the_run,
+        every_layer_is_named_and_nothing_is_made,
+        the_sentences_name_each_layer_once,
+        the_defaults_hold_where_the_command_line_says_nothing,
+        the_store_of_the_defaults_is_used_and_doctor_shows_it,
+        a_wrong_default_is_refused_by_every_command
+    ]
 }

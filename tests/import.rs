@@ -2,13 +2,10 @@
 //! index, set side by side, and never gone on with.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "shared with tests that mount file systems")]
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::{Ground, Said};
+use crate::support::{Ground, Said};
 
 /// A real output, copied to where the program works.
 fn copy(ground: &Ground, golden: &str, name: &str) {
@@ -33,7 +30,6 @@ fn log(ground: &Ground) -> Vec<serde_json::Value> {
         .collect()
 }
 
-#[test]
 fn an_import_is_a_run_like_any_other() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.39_seqread_normal.txt", "one.txt");
@@ -119,7 +115,6 @@ fn has_every_report(ground: &Ground) {
     }
 }
 
-#[test]
 fn a_refused_text_leaves_no_run() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.39_seqread_normal.txt", "good.txt");
@@ -137,7 +132,6 @@ fn a_refused_text_leaves_no_run() {
     assert!(!ground.store().exists(), "the store was made");
 }
 
-#[test]
 fn standard_input_is_read_once() {
     let ground = Ground::new();
     copy(&ground, "sysbench/sysbench-1.0.20_rndrw.txt", "pasted.txt");
@@ -155,7 +149,6 @@ fn standard_input_is_read_once() {
     said.err_has("standard input can be read once");
 }
 
-#[test]
 fn labels_tell_results_apart_where_they_can() {
     let ground = Ground::new();
     copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");
@@ -180,7 +173,6 @@ fn labels_tell_results_apart_where_they_can() {
     );
 }
 
-#[test]
 fn a_text_that_is_there_twice_counts_once() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.33_two_jobs.json", "a.json");
@@ -210,7 +202,6 @@ fn a_text_that_is_there_twice_counts_once() {
         .err_has("are there more than once");
 }
 
-#[test]
 fn two_results_are_set_side_by_side() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.33_two_jobs.json", "now.json");
@@ -250,7 +241,6 @@ fn two_results_are_set_side_by_side() {
 
 /// fio's jobs and our own workload are the same operation: what both have is compared, what one has
 /// is named.
-#[test]
 fn an_imported_result_stands_beside_ones_own() {
     let ground = Ground::new();
     ground.write(
@@ -291,4 +281,17 @@ fn an_imported_result_stands_beside_ones_own() {
         said.lines().all(|line| line.chars().count() <= 80),
         "{said}"
     );
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        an_import_is_a_run_like_any_other,
+        a_refused_text_leaves_no_run,
+        standard_input_is_read_once,
+        labels_tell_results_apart_where_they_can,
+        a_text_that_is_there_twice_counts_once,
+        two_results_are_set_side_by_side,
+        an_imported_result_stands_beside_ones_own
+    ]
 }

@@ -1,17 +1,15 @@
 //! `stackrace load` as the real program: directories, files, devices; what it prints and leaves.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use crate::support::{Ground, Mounted, Said, tool};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use stackrace_test_needs as needs;
-use support::{Ground, Mounted, Said, tool};
 
 /// The object a load printed, after it ended well.
 #[track_caller]
@@ -563,8 +561,9 @@ fn the_engine_is_measured_here_and_now() {
     assert!(!ground.store().exists(), "a store was made");
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         a_directory_is_laid_out_measured_and_left_as_it_was,
         a_workload_of_several_phases_shows_each,
         an_existing_file_is_only_read_and_needs_no_store,
@@ -581,5 +580,5 @@ fn main() -> ExitCode {
         places_that_do_not_fit_are_refused,
         words_that_make_no_sense_are_refused,
         the_engine_is_measured_here_and_now,
-    ])
+    ]
 }

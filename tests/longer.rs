@@ -2,16 +2,9 @@
 //! is asserted.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "shared with tests that mount file systems")]
-mod support;
-
 use std::fs;
 
-use support::{Ground, Said};
+use crate::support::{Ground, Said};
 
 /// Two sizes of a write, one of them four times the other, in a directory.
 const STUDY: &str = study!(
@@ -38,7 +31,6 @@ fn rounds(ground: &Ground) -> u64 {
     report["verdict"]["rounds"].as_u64().unwrap()
 }
 
-#[test]
 fn resume_measures_as_many_more_rounds_as_asked() {
     let ground = begun();
     assert_eq!(rounds(&ground), 3);
@@ -50,7 +42,6 @@ fn resume_measures_as_many_more_rounds_as_asked() {
     assert_eq!(rounds(&ground), 5);
 }
 
-#[test]
 fn more_time_goes_on_beyond_the_rounds_of_the_study() {
     let ground = begun();
     let resume = ["resume", "--quiet", "--more-time", "3 s"];
@@ -58,7 +49,6 @@ fn more_time_goes_on_beyond_the_rounds_of_the_study() {
     assert!(rounds(&ground) > 3);
 }
 
-#[test]
 fn a_run_takes_the_rounds_of_the_command_line() {
     let ground = begun();
     let run = ["run", "study.toml", "--quiet", "--rounds", "4"];
@@ -71,7 +61,6 @@ fn a_run_takes_the_rounds_of_the_command_line() {
 }
 
 /// A margin of 100 % at 50 % confidence is decided soon, one way or the other.
-#[test]
 fn a_run_that_is_decided_says_what_would_measure_more() {
     let ground = Ground::new();
     fs::create_dir(ground.path().join("data")).unwrap();
@@ -96,4 +85,14 @@ fn a_run_that_is_decided_says_what_would_measure_more() {
     resumed.ended(0);
     resumed.err_has(&said);
     assert_eq!(rounds(&ground), decided + 1);
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        resume_measures_as_many_more_rounds_as_asked,
+        more_time_goes_on_beyond_the_rounds_of_the_study,
+        a_run_takes_the_rounds_of_the_command_line,
+        a_run_that_is_decided_says_what_would_measure_more
+    ]
 }

@@ -1,16 +1,16 @@
 //! Layers on this machine: each stack is set up, used and torn down with the real tools.
 
-use std::process::ExitCode;
-
 use stackrace_test_needs as needs;
 
-fn main() -> ExitCode {
-    needs::run(stackrace::testing::on_machine().map(|(name, test)| {
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    let tests = stackrace::testing::on_machine().map(|(name, test)| {
         let run = move || {
             if let Err(reason) = test() {
                 needs::skip(reason);
             }
         };
-        (name, run)
-    }))
+        (name, Box::new(run) as needs::Run)
+    });
+    tests.collect()
 }

@@ -2,12 +2,9 @@
 //! them.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "shared with tests that mount file systems")]
-mod support;
-
 use std::fs;
 
-use support::Ground;
+use crate::support::Ground;
 
 /// The title of the window, a cleared screen, a hidden text, the same with one byte (C1), a reordered
 /// line.
@@ -30,7 +27,6 @@ fn commands_nothing(text: &str, what: &str) {
     assert_eq!(command, None, "{what}: {text:?}");
 }
 
-#[test]
 fn no_terminal_obeys_a_name() {
     let ground = Ground::new();
     commands_nothing(&imported(&ground, TERMINAL, TERMINAL), "import");
@@ -53,7 +49,6 @@ fn no_terminal_obeys_a_name() {
     }
 }
 
-#[test]
 fn no_spreadsheet_computes_a_name() {
     let ground = Ground::new();
     imported(&ground, "@SUM(A1)", "=1+1");
@@ -67,4 +62,9 @@ fn no_spreadsheet_computes_a_name() {
         assert_eq!(formulas.next(), None, "{args:?}");
         assert!(said.out.contains("'@SUM(A1)"), "{}", said.out);
     }
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![no_terminal_obeys_a_name, no_spreadsheet_computes_a_name]
 }

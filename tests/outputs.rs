@@ -1,21 +1,15 @@
 //! Files that the user names for results, through the whole program; and a record on a full disk.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::{Ground, Mounted, Said, tool};
 use rustix::fs::{FallocateFlags, fallocate};
 use stackrace_test_needs as needs;
-use support::{Ground, Mounted, Said, tool};
 
 /// A user who is not root.
 const MALLORY: u32 = 54_321;
@@ -215,8 +209,9 @@ fn a_record_on_a_full_disk_keeps_its_lines_and_goes_on_once_there_is_room() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         a_device_is_written_to_and_stays_a_device,
         a_disk_is_never_written_as_a_report,
         a_fifo_gets_the_bytes_and_stays_a_fifo,
@@ -224,5 +219,5 @@ fn main() -> ExitCode {
         what_is_not_the_callers_file_is_refused_and_stays,
         a_page_that_cannot_be_written_is_refused_before_the_run,
         a_record_on_a_full_disk_keeps_its_lines_and_goes_on_once_there_is_room,
-    ])
+    ]
 }

@@ -2,21 +2,14 @@
 //! measured again.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "other tests need file systems too")]
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::{Ground, Said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Ground, Said};
 
 const STUDY: &str = study!(two block sizes: "Stopped", "2 s", 1);
 
@@ -39,7 +32,6 @@ fn wait(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-#[test]
 fn a_trial_that_was_stopped_does_not_count_and_is_measured_again() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -93,4 +85,9 @@ fn a_trial_that_was_stopped_does_not_count_and_is_measured_again() {
         "{}",
         report.out
     );
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![a_trial_that_was_stopped_does_not_count_and_is_measured_again]
 }

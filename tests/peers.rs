@@ -7,7 +7,7 @@
 )]
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use stackrace_test_needs as needs;
 
@@ -50,9 +50,10 @@ fn every_part_has_command_lines_without_measuring() {
     }
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         the_page_shows_the_figures_that_are_kept,
         every_part_has_command_lines_without_measuring,
-    ])
+    ]
 }

@@ -2,20 +2,17 @@
 //! makes, the system calls it issues; and what it leaves behind.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests need file systems too")]
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{Ground, Said};
 use rustix::process::{Pid, Signal};
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 
 /// Runs a program in a directory with something on its standard input.
 fn told(mut command: Command, input: &str) -> Said {
@@ -337,8 +334,9 @@ fn the_users_own_files_are_left_alone_and_real_time_is_told() {
     assert!(said.err.contains("append latency"), "{}", said.err);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         whatever_is_set_both_do_the_same,
         whatever_is_typed_both_say_the_same,
         both_make_the_same_system_calls,
@@ -347,5 +345,5 @@ fn main() -> ExitCode {
         what_a_killed_run_left_is_found,
         a_run_that_cannot_be_is_said_and_the_next_line_is_obeyed,
         the_users_own_files_are_left_alone_and_real_time_is_told,
-    ])
+    ]
 }

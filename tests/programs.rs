@@ -1,18 +1,15 @@
 //! Programs of others as workloads: commands of the user's, git, a compiler, a PostgreSQL server.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::fs;
 #[cfg(feature = "postgresql")]
 use std::path::Path;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 
+use crate::support::{Ground, Said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 
 /// A study whose command says that it ran.
 fn study(ground: &Ground) -> String {
@@ -548,8 +545,9 @@ fn a_postgresql_server_that_does_not_start_again_is_a_finding() {
     with_client();
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         a_study_runs_commands_only_where_the_user_says_so,
         storage_of_the_users_own_commands_is_measured_and_gone,
         what_a_users_commands_set_up_is_taken_down_only_with_permission,
@@ -564,5 +562,5 @@ fn main() -> ExitCode {
         transactions_of_postgresql_are_timed_and_its_server_is_gone,
         a_killed_postgresql_server_keeps_what_it_committed,
         a_postgresql_server_that_does_not_start_again_is_a_finding,
-    ])
+    ]
 }

@@ -1,11 +1,8 @@
 //! A run of one's own beside a published study, and a study at its two sizes; needs no root.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
+use crate::support::Ground;
 use serde_json::Value;
-use support::Ground;
 
 /// The words of the netatalk study in a directory: small files, made to last or not.
 const OWN: &str = r#"
@@ -35,7 +32,6 @@ fn ran(args: &[&str]) -> Ground {
     ground
 }
 
-#[test]
 fn a_run_stands_beside_a_published_study() {
     let ground = ran(&["run", "own.toml", "--quiet"]);
     let said = ground.stackrace(&["report", "--beside-published=netatalk-cnid", "-f", "json"]);
@@ -71,7 +67,6 @@ fn a_run_stands_beside_a_published_study() {
     said.ended(2).err_has("nothing stands beside it");
 }
 
-#[test]
 fn full_size_is_run_and_on_record() {
     let ground = ran(&["run", "own.toml", "--full", "--quiet"]);
     let said = ground.stackrace(&["report", "-f", "json"]);
@@ -93,4 +88,12 @@ fn full_size_is_run_and_on_record() {
         .position(|line| line.contains("sync-at-end"))
         .unwrap();
     said.ended(3).err_has(&format!("wrong.toml:{line}"));
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        a_run_stands_beside_a_published_study,
+        full_size_is_run_and_on_record
+    ]
 }

@@ -4,19 +4,17 @@
 
 #[path = "refusals/options.rs"]
 mod options;
-mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
+use crate::support::{Ground, Mounted, Said, tool};
 use options::{
     a_command_that_clients_cannot_measure_together_is_refused_before_it_is_tried,
     files_whose_names_promise_an_unknown_format_are_refused,
     options_that_a_place_would_ignore_are_refused,
 };
 use stackrace_test_needs as needs;
-use support::{Ground, Mounted, Said, tool};
 
 /// Runs the program, which has to refuse with a code and these words, and to touch nothing.
 #[track_caller]
@@ -521,8 +519,9 @@ fn a_plan_for_virtual_time_says_what_it_costs_here() {
     assert!(!said.out.contains("wall    "), "{}", said.out);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         data_that_neither_a_guest_nor_the_disk_below_it_can_keep_are_refused,
         days_of_virtual_time_are_refused_with_what_makes_them_fewer,
         a_plan_for_virtual_time_says_what_it_costs_here,
@@ -544,5 +543,5 @@ fn main() -> ExitCode {
         a_name_that_is_no_text_is_refused,
         directories_that_cannot_take_the_data_are_refused,
         a_directory_one_may_not_write_to_is_refused,
-    ])
+    ]
 }

@@ -5,22 +5,15 @@
     reason = "what must not be touched is made by tools and processes"
 )]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "this target mounts nothing with its help")]
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{Ground, Said, tool};
 use stackrace_test_needs as needs;
-use support::{Ground, Said, tool};
 
 /// A user who is not root.
 const MALLORY: u32 = 54_321;
@@ -574,8 +567,9 @@ fn a_run_that_goes_on_is_neither_removed_nor_pruned() {
     assert_eq!(ids(&ground), [run]);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         runs_are_removed_by_name_and_never_by_mistake,
         a_run_that_left_something_is_not_removed_before_clean,
         a_run_that_goes_on_is_neither_removed_nor_pruned,
@@ -592,5 +586,5 @@ fn main() -> ExitCode {
         a_run_whose_directory_is_removed_gives_an_error_and_no_verdict,
         another_user_can_lock_nothing_of_a_run,
         a_directory_swapped_for_a_link_leads_clean_nowhere,
-    ])
+    ]
 }

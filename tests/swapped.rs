@@ -1,21 +1,14 @@
 //! Directories that another user swaps for links while a workload of root runs in them.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::{Ground, Said};
 use stackrace_test_needs as needs;
-use support::{Ground, Said};
 
 /// A user who is not root.
 const MALLORY: u32 = 54_321;
@@ -142,8 +135,7 @@ fn a_directory_swapped_while_workloads_run_leads_no_write_elsewhere() {
     assert_eq!(all_below(&precious), before);
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
-        a_directory_swapped_while_workloads_run_leads_no_write_elsewhere,
-    ])
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![a_directory_swapped_while_workloads_run_leads_no_write_elsewhere,]
 }

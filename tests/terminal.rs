@@ -1,22 +1,15 @@
 //! What a person sees: every command that prints, in a pseudo-terminal of several widths.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[macro_use]
-#[path = "support/study.rs"]
-mod study;
-
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
+use crate::support::{Ground, Said};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use support::{Ground, Said};
 
 const STUDY: &str = study!(two block sizes: "Small", "10 ms", 3);
 
@@ -291,7 +284,6 @@ fn judge(ground: &Ground, command: &Shown, columns: u16, colour: bool) {
     }
 }
 
-#[test]
 fn every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted() {
     let ground = ground();
     for command in &COMMANDS {
@@ -301,7 +293,6 @@ fn every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted(
     }
 }
 
-#[test]
 fn colours_follow_the_environment_and_the_command_line() {
     let ground = ground();
     for words in [&["report", "last"][..], &["--help"]] {
@@ -343,7 +334,6 @@ fn colours_follow_the_environment_and_the_command_line() {
     }
 }
 
-#[test]
 fn foreign_text_commands_no_terminal() {
     let ground = ground();
     ground
@@ -379,7 +369,6 @@ fn foreign_text_commands_no_terminal() {
 }
 
 /// What stands in a name never looks like a line of ours.
-#[test]
 fn a_name_with_line_breaks_begins_no_line() {
     const NAME: &str = "a\nINJECTED\rINJECTED\tINJECTED\u{2028}INJECTED\u{85}INJECTED";
     let ground = Ground::new();
@@ -425,7 +414,6 @@ fn a_name_with_line_breaks_begins_no_line() {
 }
 
 /// A list that was cut off must not look like all of it.
-#[test]
 fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
     let ground = ground();
     let full = || File::options().write(true).open("/dev/full").unwrap();
@@ -474,7 +462,6 @@ fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
     }
 }
 
-#[test]
 fn a_reader_that_has_gone_ends_the_program_quietly() {
     let ground = ground();
     for words in [&["report", "last"][..], &["--help"], &["export", "last"]] {
@@ -516,13 +503,11 @@ fn interrupted_while_it_finds_sizes(words: &[&str]) {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[test]
 fn interrupted_while_sizes_are_found_nothing_is_left() {
     interrupted_while_it_finds_sizes(&["compare", "a", "b", "--anyway", "--time", "60 s"]);
 }
 
 /// A trial that failed after a moment must not count as a fast one.
-#[test]
 fn a_trial_that_fails_while_sizes_are_found_is_no_timing() {
     let ground = Ground::new();
     ground.make_dir("a");
@@ -551,4 +536,18 @@ fn shell(line: &str, program: &Command) -> Command {
         .current_dir(program.get_current_dir().unwrap())
         .stdin(Stdio::null());
     command
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted,
+        colours_follow_the_environment_and_the_command_line,
+        foreign_text_commands_no_terminal,
+        a_name_with_line_breaks_begins_no_line,
+        a_full_disk_behind_standard_output_is_an_error_of_every_command,
+        a_reader_that_has_gone_ends_the_program_quietly,
+        interrupted_while_sizes_are_found_nothing_is_left,
+        a_trial_that_fails_while_sizes_are_found_is_no_timing
+    ]
 }

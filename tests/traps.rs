@@ -3,20 +3,17 @@
 //! its trap and control are recorded trials, in `crates/judge/src/audit/across/unequal.rs`.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "other tests use what this one does not")]
-mod support;
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::support::Ground;
 use serde_json::Value;
 use stackrace_test_needs as needs;
-use support::Ground;
 
 /// One run at a time: each would be a neighbour of the others.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -467,8 +464,9 @@ fn reads_from_the_page_cache_are_named_and_those_of_a_dropped_cache_are_not() {
     assert_eq!(judged(stack, work, "", "page cache").0, "ok");
 }
 
-fn main() -> ExitCode {
-    needs::run(needs::tests![
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
         two_equal_file_systems_on_two_disks_differ_in_nothing,
         mount_options_that_differ_are_named,
         a_full_file_system_beside_an_empty_one_is_named,
@@ -480,5 +478,5 @@ fn main() -> ExitCode {
         reads_of_holes_and_of_unwritten_extents_are_named_and_those_of_data_are_not,
         reads_of_compressed_data_are_named_and_those_of_random_data_are_not,
         reads_from_the_page_cache_are_named_and_those_of_a_dropped_cache_are_not,
-    ])
+    ]
 }

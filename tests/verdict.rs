@@ -2,13 +2,10 @@
 //! for more than they carry. No figure is asserted, only what is said of it.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-#[expect(dead_code, reason = "shared with tests that mount file systems")]
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::{Ground, Said};
+use crate::support::{Ground, Said};
 
 fn ended(said: Said) -> String {
     said.ended(0);
@@ -38,7 +35,6 @@ at-most = "10 min"
 until = "never"
 "#;
 
-#[test]
 fn an_own_run_is_asked_what_its_study_did_not_ask() {
     let ground = Ground::new();
     fs::create_dir(ground.path().join("data")).unwrap();
@@ -94,7 +90,6 @@ fn an_own_run_is_asked_what_its_study_did_not_ask() {
     said.err_has("--margin 0 is out of range");
 }
 
-#[test]
 fn single_imported_figures_get_a_ratio_and_no_interval() {
     let ground = Ground::new();
     let golden = "tests/golden/fio/fio-3.39_seqread_normal.txt";
@@ -125,4 +120,12 @@ fn single_imported_figures_get_a_ratio_and_no_interval() {
         !said.contains("faster") && !said.contains("confidence"),
         "{said}"
     );
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        an_own_run_is_asked_what_its_study_did_not_ask,
+        single_imported_figures_get_a_ratio_and_no_interval
+    ]
 }

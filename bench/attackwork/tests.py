@@ -13,35 +13,33 @@ NOT_ATTACKED = ["drives", "engine", "stats", "test-needs", "tidy", "whole"]
 
 
 def words_of(target):
-    """What cargo calls a target: `lib` (of all packages), `store` (of tests/), `-p PACKAGE`."""
+    """What cargo calls a target: `lib` (of all packages), `-p PACKAGE`, or a file of tests/, all of which are one
+    program."""
     if target == "lib":
         return ["--workspace", "--lib", *(f"--exclude=stackrace-{name}" for name in NOT_ATTACKED)]
-    return ["-p", target[3:]] if target.startswith("-p ") else ["--test", target]
+    return ["-p", target[3:]] if target.startswith("-p ") else ["--test", "all"]
 
 
 def build(targets, root, environment=None):
     """Builds test programs; gives back where each lies, by the target."""
     found = {}
-    # Other packages have targets of the same names as ours: what is of all of them is built by itself.
-    alone = [target for target in targets if target == "lib" or target.startswith("-p ")]
-    ours = [word for target in targets if target not in alone for word in words_of(target)]
-    for words in [ours] * bool(ours) + [words_of(target) for target in alone]:
+    for words in sorted({tuple(words_of(target)) for target in targets}):
         built = subprocess.run(
             ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics", *words],
             cwd=root, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         for line in built.stdout.splitlines():
             made = json.loads(line)
             if made.get("executable") and made["profile"]["test"]:
-                name = "lib" if "lib" in made["target"]["kind"] else made["target"]["name"]
-                name = " ".join(words) if words[0] == "-p" else name
-                found.setdefault(name, []).append(made["executable"])
-    return {target: found.get(target, []) for target in targets}
+                found.setdefault(words, []).append(made["executable"])
+    return {target: found.get(tuple(words_of(target)), []) for target in targets}
 
 
-def names(program, root):
-    """All tests of a program."""
+def names(program, target, root):
+    """All tests of a target in its program."""
     listed = subprocess.run([program, "--list"], cwd=root, stdout=subprocess.PIPE, text=True, check=True)
-    return [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+    found = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+    of_file = words_of(target) == ["--test", "all"]
+    return [name for name in found if not of_file or name.startswith(f"{target}::")]
 
 
 def matching(all_names, pattern):

@@ -7,10 +7,10 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
-use crate::run::{Ledger, Reason};
-use crate::session::FinishedRun;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::{Record, Store};
+use stackrace_run::execute::FinishedRun;
+use stackrace_run::run::{Ledger, Reason};
 use stackrace_show::report;
 
 /// Lines of the answer: with those that say where it is kept, a screen of 24.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
-use crate::session::asked_place;
 use stackrace_load::tools;
+use stackrace_places::place::options;
 
 mod agent;
 mod clients;
@@ -89,13 +89,13 @@ pub(super) struct Arguments {
 impl Arguments {
     /// Our own commands; the help of an option says where it is used.
     fn with_places() -> Command {
-        let commands = asked_place::COMMANDS.iter();
+        let commands = options::COMMANDS.iter();
         commands.fold(Self::command(), |all, (name, _)| {
             all.mut_subcommand(name, |command| {
                 command.mut_args(|option| {
                     let words = option
                         .get_long()
-                        .map(|long| asked_place::help_words(name, long));
+                        .map(|long| options::help_words(name, long));
                     let help = option.get_help().map(ToString::to_string);
                     match (help, words.filter(|words| !words.is_empty())) {
                         (Some(help), Some(words)) => option.help(help + &words),

@@ -4,10 +4,10 @@ use super::args::Clean;
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
-use crate::session::asked_place::AskedPlace;
-use crate::session::clean::{self, Cleaned, Cleaning};
-use crate::session::clients;
-use crate::session::leftovers;
+use crate::commands::leftovers;
+use stackrace_places::place::clients;
+use stackrace_places::place::options::AskedPlace;
+use stackrace_run::prepare::clean::{self, Cleaned, Cleaning};
 
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {

@@ -10,13 +10,13 @@ use super::setting::Setting;
 use super::terminal::print;
 use super::variable::variable;
 use super::words::{no_such, unknown};
-use crate::session::asked_place::AskedPlace;
-use crate::session::clients::AskedClients;
-use crate::session::compare::{self, CompareRequest};
-use crate::session::own_program;
-use crate::session::study_file::Overrides;
+use crate::commands::compare::{self, CompareRequest};
+use crate::commands::own_program;
 use stackrace_base::unit;
 use stackrace_load::programs::fio::FIO;
+use stackrace_places::place::clients::AskedClients;
+use stackrace_places::place::options::AskedPlace;
+use stackrace_run::prepare::study_file::Overrides;
 use stackrace_study::purpose;
 
 /// How long a comparison takes unless it is said, ns.

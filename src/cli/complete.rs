@@ -20,7 +20,7 @@ use super::words::unknown;
 use stackrace_layers::stack;
 use stackrace_load::import;
 use stackrace_load::programs;
-use stackrace_places::lab::system;
+use stackrace_remote::lab::system;
 use stackrace_results::record::Store;
 use stackrace_results::tables::TableForm;
 use stackrace_show::export;

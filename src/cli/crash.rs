@@ -4,7 +4,7 @@ use super::args::CrashVerb;
 use super::images;
 use super::setting::Setting;
 use super::terminal::print;
-use crate::session::crash_show::{LossAgain, cut_again, is_simulated, recorded};
+use crate::commands::crash_show::{LossAgain, cut_again, is_simulated, recorded};
 use stackrace_base::event::{Cut, LossLine};
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;

@@ -7,9 +7,9 @@ use super::images;
 use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
-use crate::session::Preparation;
-use crate::session::doctor::{self, Ability, Health, Lack, LayerHealth, Mends};
+use crate::commands::doctor::{self, Ability, Health, Lack, LayerHealth, Mends};
 use stackrace_base::unit;
+use stackrace_run::prepare::observer::Preparation;
 
 /// Columns before the second one.
 const NAME: usize = 16;

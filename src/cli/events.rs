@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::failure::Failure;
 use super::output;
 use super::terminal::error;
-use crate::run::Ledger;
+use stackrace_run::run::Ledger;
 
 /// Where the lines of the run of this command go.
 #[derive(Debug, Default)]

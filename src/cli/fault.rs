@@ -6,11 +6,11 @@ use super::args::{DiskWord, FaultVerb, LabFault, LinkWord, PowerWord};
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
-use crate::session::lab_run::unable;
-use crate::session::temporary;
 use stackrace_base::unit;
-use stackrace_places::lab::fault::{self, DiskFault, MachineFault};
-use stackrace_places::lab::machine;
+use stackrace_places::place::lab_guests::unable;
+use stackrace_remote::lab::fault::{self, DiskFault, MachineFault};
+use stackrace_remote::lab::machine;
+use stackrace_run::prepare::temporary;
 
 /// Carries out `stackrace lab fault`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {

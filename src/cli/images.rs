@@ -9,15 +9,16 @@ use super::setting::Setting;
 use super::terminal::{print, say};
 use super::variable::variable;
 use super::words::unknown;
-use crate::session::lab_run::{SystemImage, unable};
-use crate::session::{Observer, temporary};
 use stackrace_base::unit;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::Journal;
-use stackrace_places::lab::image::{self, Builder, Image, Stocked};
-use stackrace_places::lab::system::{self, System};
-use stackrace_places::lab::{machine, postgresql};
+use stackrace_places::place::lab_guests::{SystemImage, unable};
+use stackrace_remote::lab::image::{self, Builder, Image, Stocked};
+use stackrace_remote::lab::system::{self, System};
+use stackrace_remote::lab::{machine, postgresql};
+use stackrace_run::prepare::observer::Observer;
+use stackrace_run::prepare::temporary;
 
 /// Where images are for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
 use super::words::unknown;
-use crate::session::import;
+use crate::commands::import;
 use stackrace_load::import::importers;
 
 /// Carries out `stackrace import`; gives its exit code.

@@ -10,16 +10,16 @@ use super::failure::Failure;
 use super::images;
 use super::setting::Setting;
 use super::terminal::{error, print};
-use crate::session::Observer;
-use crate::session::lab_run::{in_the_lab, memory, unable, up};
-use crate::session::worker::StudyWorker;
 use stackrace_base::unit;
 use stackrace_machine::host::{LabDisk, Output};
-use stackrace_places::agent::worker;
-use stackrace_places::lab::LabError;
-use stackrace_places::lab::description::Description;
-use stackrace_places::lab::fault;
-use stackrace_places::lab::machine::LabMachine;
+use stackrace_places::place::lab_guests::{in_the_lab, memory, unable, up};
+use stackrace_places::place::worker::StudyWorker;
+use stackrace_remote::agent::worker;
+use stackrace_remote::lab::LabError;
+use stackrace_remote::lab::description::Description;
+use stackrace_remote::lab::fault;
+use stackrace_remote::lab::machine::LabMachine;
+use stackrace_run::prepare::observer::Observer;
 
 /// Carries out `stackrace lab`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {

@@ -56,12 +56,12 @@ use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_help, print_on};
 
-use crate::session::asked_place::TypedOptions;
-use crate::session::worker::StudyWorker;
-use crate::session::{self, Context};
 use stackrace_load::tools::{self, ClassicTool, Console};
-use stackrace_places::agent::program::Program;
-use stackrace_places::agent::worker;
+use stackrace_places::place::options::TypedOptions;
+use stackrace_places::place::worker::StudyWorker;
+use stackrace_remote::agent::program::Program;
+use stackrace_remote::agent::worker;
+use stackrace_run::prepare::context::Context;
 use stackrace_show::report::Screen;
 
 /// Runs the program with the arguments of its process, and gives its exit code.
@@ -233,10 +233,12 @@ fn run_tool(setting: &Setting, tool: &ClassicTool, words: &ArgMatches) -> Result
             print,
             print_on,
             error,
-            entropy: session::entropy,
+            entropy: stackrace_run::prepare::context::entropy,
             catch_interrupt: interrupt::catch_interrupt,
             temporary: &|host, work| {
-                session::temporary::work(&setting.session, host, |journal, id| work(journal, id))
+                stackrace_run::prepare::temporary::work(&setting.session, host, |journal, id| {
+                    work(journal, id)
+                })
             },
             quiet: setting.quiet,
         },

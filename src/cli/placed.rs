@@ -10,8 +10,10 @@ use super::args::{Arguments, CliVerb};
 use super::events::EventCopy;
 use super::setting::Setting;
 use super::{plan, run, typed};
-use crate::session::Context;
-use crate::session::asked_place::{AskedPlace, COMMANDS, OPTIONS, PLACES, as_markdown, has_row};
+use stackrace_places::place::options::{
+    AskedPlace, COMMANDS, OPTIONS, PLACES, as_markdown, has_row,
+};
+use stackrace_run::prepare::context::Context;
 use stackrace_show::report::Screen;
 
 const SIZES: &str = "[sizes]\ndata = { scaled = \"1 MiB\", full = \"2 MiB\" }\n";

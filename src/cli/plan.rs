@@ -7,11 +7,17 @@ use super::images;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::variable::variable;
-use crate::session::asked_place::AskedPlace;
-use crate::session::preflight::ElsewhereFacts;
-use crate::session::virtual_run::{self, LabDrives};
-use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
-use crate::session::{lab_needs, lab_run};
+use stackrace_places::place::clients;
+use stackrace_places::place::lab_guests;
+use stackrace_places::place::lab_guests::needs;
+use stackrace_places::place::options::AskedPlace;
+use stackrace_places::place::ssh::machines;
+use stackrace_places::place::virtual_lab::plan;
+use stackrace_places::place::virtual_lab::{self, LabDrives};
+use stackrace_run::prepare::permission;
+use stackrace_run::prepare::preflight;
+use stackrace_run::prepare::preflight::ElsewhereFacts;
+use stackrace_run::prepare::study_file;
 use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
@@ -53,10 +59,10 @@ pub(super) fn asked(
 ) -> Result<(Study, AskedPlace, u64), Failure> {
     let study = study_file::read(&verb.study, verb.full, &variable)?;
     // What `run` refuses is no number here either.
-    let memory_bytes = lab_run::memory(&verb.memory)?;
+    let memory_bytes = lab_guests::memory(&verb.memory)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
-    let clock = virtual_run::disks(&study) == LabDrives::Modelled;
+    let clock = virtual_lab::disks(&study) == LabDrives::Modelled;
     let lab = verb.lab.then_some(clock);
     let place = AskedPlace::of(&study, &verb.there.options(), lab, false);
     setting.typed.check(place)?;
@@ -74,8 +80,8 @@ fn show(
     let mut plan = match place {
         AskedPlace::Virtual => {
             // What such a run refuses, before its costs.
-            virtual_run::check(study)?;
-            virtual_plan::plan(session, study, lab_run::memory(&verb.memory)?, None)?
+            virtual_lab::check(study)?;
+            plan::plan(session, study, lab_guests::memory(&verb.memory)?, None)?
         }
         AskedPlace::Lab => {
             let guest = ElsewhereFacts {
@@ -88,8 +94,8 @@ fn show(
         _ => preflight::plan(session, study, study.places().is_none())?,
     };
     if verb.lab {
-        let guests = lab_run::guests(study, verb.systems.first().map(String::as_str))?;
-        let missing = lab_needs::missing(&setting.session, study, &guests, &images::of);
+        let guests = lab_guests::guests(study, verb.systems.first().map(String::as_str))?;
+        let missing = needs::missing(&setting.session, study, &guests, &images::of);
         missing.into_iter().for_each(|text| plan.add_problem(text));
     }
     if verb.json {

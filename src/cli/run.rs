@@ -9,13 +9,17 @@ use super::output;
 use super::setting::Setting;
 use super::variable::variable;
 use super::words::share;
-use crate::session::lab_options::LabOptions;
-use crate::session::resume::Longer;
-use crate::session::run_place::{PlaceOptions, ResumeOptions};
-use crate::session::study_file::{self, Overrides};
-use crate::session::virtual_run::{self, LabDrives};
-use crate::session::{Stopped, lab_run, permission, run_place, virtual_clock};
 use stackrace_base::unit;
+use stackrace_places::place::asked;
+use stackrace_places::place::asked::{PlaceOptions, ResumeOptions};
+use stackrace_places::place::lab_guests;
+use stackrace_places::place::lab_options::LabOptions;
+use stackrace_places::place::virtual_lab::{self, LabDrives};
+use stackrace_run::execute::resume::Longer;
+use stackrace_run::execute::resume::Stopped;
+use stackrace_run::execute::virtual_clock;
+use stackrace_run::prepare::permission;
+use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_study::study::Study;
 
 /// Carries out `stackrace run`; gives its exit code.
@@ -23,7 +27,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     let (mut study, place) = asked(setting, &verb)?;
-    let finished = run_place::run(&setting.session, &mut study, place, setting, &images::of)?;
+    let finished = asked::run(&setting.session, &mut study, place, setting, &images::of)?;
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
 }
 
@@ -42,11 +46,11 @@ pub(super) fn asked<'a>(
     overrides.apply(&mut study);
     let virtual_time = in_virtual_time(verb, &study)?;
     if virtual_time {
-        virtual_run::in_turns(&mut study);
+        virtual_lab::in_turns(&mut study);
     }
     let lab = verb.lab.then_some(LabOptions {
         system: verb.systems.first().map(String::as_str),
-        memory_bytes: lab_run::memory(&verb.memory)?,
+        memory_bytes: lab_guests::memory(&verb.memory)?,
         virtual_time,
         jobs: verb.clock.jobs,
     });
@@ -66,7 +70,7 @@ pub(super) fn asked<'a>(
 /// which clock.
 fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
     // A mixture is refused by the run itself, which says what is missing.
-    let modelled = virtual_run::disks(study) != LabDrives::Emulated;
+    let modelled = virtual_lab::disks(study) != LabDrives::Emulated;
     let clock = match verb.clock.clock {
         // The default is the clock that gives the same figures everywhere.
         None if modelled => LabClock::Virtual,
@@ -122,7 +126,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         .transpose()
         .map_err(|error| Failure::usage(format!("--html: {error}")))?;
     if virtual_clock::made(&stopped.record) {
-        virtual_run::in_turns(&mut study);
+        virtual_lab::in_turns(&mut study);
     }
     let of = (&mut study, &store);
     let reach = &verb.reach.options();
@@ -134,7 +138,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         anyway: verb.anyway,
         power: verb.power.options()?,
     };
-    let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;
+    let finished = asked::resume(session, of, stopped, reach, setting, &images::of)?;
     let output = OutputArgs { html, events: None };
     answer::finish(setting, finished, &output, false)
 }

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::words::not_read;
-use crate::session::remove;
+use crate::commands::remove;
 use stackrace_base::unit;
 use stackrace_results::record::Store;
 use stackrace_show::report::on_one_line;

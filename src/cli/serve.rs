@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::push;
 use super::setting::Setting;
 use super::terminal::{error, print};
-use crate::session::control::{Owner, start, unnamed};
+use crate::commands::control::{Owner, start, unnamed};
 use stackrace_base::time::SystemClock;
 use stackrace_load::import::{importers, source};
 use stackrace_machine::host::Host;

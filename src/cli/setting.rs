@@ -9,9 +9,12 @@ use super::interrupt::catch_interrupt;
 use super::progress::{Preparing, Progress};
 use super::terminal::error;
 use super::variable::variable;
-use crate::run::{Interrupt, Watcher};
-use crate::session::asked_place::TypedOptions;
-use crate::session::{Context, Observer, Preparation, WatchedRun};
+use stackrace_places::place::options::TypedOptions;
+use stackrace_run::prepare::context::Context;
+use stackrace_run::prepare::observer::Observer;
+use stackrace_run::prepare::observer::Preparation;
+use stackrace_run::prepare::observer::WatchedRun;
+use stackrace_run::run::{Interrupt, Watcher};
 use stackrace_show::report::{Screen, on_one_line};
 
 /// What the command line says for every command.

@@ -117,7 +117,7 @@ pub fn compare(data: &[u8]) {
     if paths.len() < 2 {
         return;
     }
-    let written = crate::session::compare::written_for(&paths);
+    let written = crate::commands::compare::written_for(&paths);
     let study = match study::parse("compare", written.as_bytes(), &Kinds::real()) {
         Ok(study) => study,
         Err(errors) => panic!("{written}\n{}", errors[0]),

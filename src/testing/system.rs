@@ -10,8 +10,8 @@ use stackrace_afp::afp::protocol;
 use stackrace_machine::host::{MountInfo, mountinfo, shown};
 use stackrace_machine::journal::{Journal, JournalError};
 use stackrace_machine::observe::{self, Snapshot};
-use stackrace_places::agent::frame::{self, FrameKind};
-use stackrace_places::agent::router;
+use stackrace_remote::agent::frame::{self, FrameKind};
+use stackrace_remote::agent::router;
 
 /// Most entries of a journal that are also undone.
 const UNDONE_MAX: usize = 32;

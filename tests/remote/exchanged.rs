@@ -3,8 +3,8 @@
 
 use std::os::unix::fs::symlink;
 
-use super::support::quietly;
 use super::*;
+use crate::support::quietly;
 
 /// Two directories, measured by this program.
 const ENGINE: &str = study!(

@@ -1,8 +1,8 @@
 //! Directories of a run on another machine that are renamed, or hidden by a mount, while it goes on: what
 //! is in them is found by what it is, or it is said where it is and what cleans it.
 
-use super::support::quietly;
 use super::*;
+use crate::support::quietly;
 
 /// A stack on loop devices, in the store there or in a directory of the user's.
 const LOOPS: &str = study!(

@@ -4,8 +4,8 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::support::quietly;
 use super::*;
+use crate::support::quietly;
 
 /// Two directories, set up anew in each round.
 const PLACES: &str = study!(

@@ -6,10 +6,9 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::server::{Ended, Server, runs, slow, until};
+use super::server::{Ended, Server, runs, slow, until};
 use crate::support::Ground;
 
-#[test]
 fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -73,7 +72,6 @@ fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
     server.post("/run/../stop", "").has(404, "no such run");
 }
 
-#[test]
 fn a_run_whose_study_gives_commands_is_continued_on_a_command_line_only() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -99,7 +97,6 @@ fn a_run_whose_study_gives_commands_is_continued_on_a_command_line_only() {
 }
 
 /// Numbers of processes that do not write the run's log: another program, the server, the first.
-#[test]
 #[expect(clippy::disallowed_methods, reason = "the canary is a process")]
 fn a_forged_now_file_stops_no_other_process() {
     let ground = Ground::new();
@@ -141,7 +138,6 @@ fn a_forged_now_file_stops_no_other_process() {
     kill_process(running, Signal::KILL).unwrap();
 }
 
-#[test]
 fn what_is_started_goes_on_when_the_server_ends() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -164,7 +160,6 @@ fn what_is_started_goes_on_when_the_server_ends() {
     assert!(fs::read_to_string(&log).unwrap().contains("\"rounds\""));
 }
 
-#[test]
 fn a_page_for_others_has_a_token_and_says_it_is_not_encrypted() {
     let ground = Ground::new();
     for (words, part) in [
@@ -199,4 +194,15 @@ fn a_page_for_others_has_a_token_and_says_it_is_not_encrypted() {
     let mut said = BufReader::new(child.0.stderr.take().unwrap());
     line(&mut said);
     assert!(line(&mut said).contains("nothing is encrypted"));
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        studies_are_started_stopped_and_gone_on_with_where_that_is_allowed,
+        a_run_whose_study_gives_commands_is_continued_on_a_command_line_only,
+        a_forged_now_file_stops_no_other_process,
+        what_is_started_goes_on_when_the_server_ends,
+        a_page_for_others_has_a_token_and_says_it_is_not_encrypted
+    ]
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::server::{Answer, Events, Server, runs, until, with_a_run};
+use super::server::{Answer, Events, Server, runs, until, with_a_run};
 use crate::support::Ground;
 
 /// The head of a form that will have so many bytes.
@@ -30,7 +30,6 @@ fn peak_kib(server: &Server) -> u64 {
     number.parse().unwrap()
 }
 
-#[test]
 fn a_stranger_is_refused_before_a_form_is_read() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &["--token", "correct-horse-battery"]);
@@ -42,7 +41,6 @@ fn a_stranger_is_refused_before_a_form_is_read() {
     Answer::read(server.connect(&evil)).has(421, "Unknown host");
 }
 
-#[test]
 fn a_form_has_few_bytes_and_few_values() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -57,7 +55,6 @@ fn a_form_has_few_bytes_and_few_values() {
         .has(400, "too many values");
 }
 
-#[test]
 fn forms_that_never_end_take_little_memory() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -76,7 +73,6 @@ fn forms_that_never_end_take_little_memory() {
     assert!(refused.flatten().all(|status| status == 503));
 }
 
-#[test]
 fn pages_load_while_requests_never_end() {
     let (ground, run) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -87,7 +83,6 @@ fn pages_load_while_requests_never_end() {
     server.get("/").has(200, "quick");
 }
 
-#[test]
 fn pages_load_while_event_streams_are_open() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -111,7 +106,6 @@ fn pages_load_while_event_streams_are_open() {
     until(|| (status(server.connect(&events)) == Some(200)).then_some(()));
 }
 
-#[test]
 fn who_closes_an_event_stream_can_always_open_the_next() {
     let (ground, run) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -125,7 +119,6 @@ fn who_closes_an_event_stream_can_always_open_the_next() {
     }
 }
 
-#[test]
 fn a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -150,7 +143,6 @@ fn a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on() {
     server.get("/").has(200, "quick");
 }
 
-#[test]
 fn what_is_written_into_a_name_is_text_on_every_page() {
     let ground = Ground::new();
     let name = "<script>alert(1)</script>\"'&\u{1b}]0;owned\u{7}\u{202e}\u{2066}";
@@ -196,4 +188,18 @@ const COMMANDS: [char; 4] = ['\u{1b}', '\u{7}', '\u{202e}', '\u{2066}'];
 
 fn form_urlencoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        a_stranger_is_refused_before_a_form_is_read,
+        a_form_has_few_bytes_and_few_values,
+        forms_that_never_end_take_little_memory,
+        pages_load_while_requests_never_end,
+        pages_load_while_event_streams_are_open,
+        who_closes_an_event_stream_can_always_open_the_next,
+        a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on,
+        what_is_written_into_a_name_is_text_on_every_page
+    ]
 }

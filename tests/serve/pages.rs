@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::server::{Answer, Ended, Events, Server, form, runs, slow, store, until, with_a_run};
+use super::server::{Answer, Ended, Events, Server, form, runs, slow, store, until, with_a_run};
 use crate::support::Ground;
 
-#[test]
 fn every_page_of_a_finished_run_can_be_read_without_a_script() {
     let (ground, run) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -42,7 +41,6 @@ fn every_page_of_a_finished_run_can_be_read_without_a_script() {
     }
 }
 
-#[test]
 fn metrics_have_the_newest_run_of_each_study_and_ask_for_the_token() {
     let (ground, run) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -74,7 +72,6 @@ fn metrics_have_the_newest_run_of_each_study_and_ask_for_the_token() {
     plain("Authorization: Bearer a-token-for-the-test\r\n").has(200, "# EOF\n");
 }
 
-#[test]
 fn what_is_not_there_is_said_and_no_path_leads_out_of_the_store() {
     let (ground, run) = with_a_run();
     fs::write(ground.path().join("log.jsonl"), "not yours").unwrap();
@@ -114,7 +111,6 @@ fn what_is_not_there_is_said_and_no_path_leads_out_of_the_store() {
     Answer::read(server.connect("what?\r\n\r\n")).has(400, "Malformed HTTP request");
 }
 
-#[test]
 fn strangers_are_kept_out() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -152,7 +148,6 @@ fn strangers_are_kept_out() {
     plain("/", "Authorization: Bearer correct-horse-battery\r\n").has(200, "quick");
 }
 
-#[test]
 fn a_server_that_was_given_no_hands_only_reads() {
     let (ground, run) = with_a_run();
     let before = store(&ground);
@@ -174,7 +169,6 @@ fn a_server_that_was_given_no_hands_only_reads() {
     assert_eq!(store(&ground), before);
 }
 
-#[test]
 fn what_other_tools_printed_is_shown_and_kept_only_when_asked() {
     let ground = Ground::new();
     let server = Server::start(&ground, &["--control"]);
@@ -214,7 +208,6 @@ fn begun(ground: &Ground, study: &Path) -> Ended {
     Ended(command.spawn().unwrap())
 }
 
-#[test]
 fn a_run_is_watched_from_its_first_trial_to_its_end() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -256,7 +249,6 @@ fn a_run_is_watched_from_its_first_trial_to_its_end() {
     assert_eq!(late.next(), None);
 }
 
-#[test]
 fn the_list_tells_of_a_new_run_and_a_killed_one_is_not_running() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -290,4 +282,18 @@ fn the_list_tells_of_a_new_run_and_a_killed_one_is_not_running() {
         .get(&format!("/run/{run}"))
         .has(200, "stackrace resume");
     ground.stackrace(&["clean"]).ended(0);
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
+    stackrace_test_needs::tests![
+        every_page_of_a_finished_run_can_be_read_without_a_script,
+        metrics_have_the_newest_run_of_each_study_and_ask_for_the_token,
+        what_is_not_there_is_said_and_no_path_leads_out_of_the_store,
+        strangers_are_kept_out,
+        a_server_that_was_given_no_hands_only_reads,
+        what_other_tools_printed_is_shown_and_kept_only_when_asked,
+        a_run_is_watched_from_its_first_trial_to_its_end,
+        the_list_tells_of_a_new_run_and_a_killed_one_is_not_running
+    ]
 }

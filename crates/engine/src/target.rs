@@ -25,8 +25,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         };
         flags |= direct().map_err(refused)?;
     }
-    flags.set(O_DSYNC, spec.durability.open_dsync);
-    flags.set(OFlags::SYNC, spec.durability.open_sync);
+    flags |= durable_on_return(spec.durability.open_dsync, spec.durability.open_sync);
     let reserves = spec.preallocate && spec.read_share < 1.0;
     let open_one = |target| {
         let file = open(target, flags)?;
@@ -36,6 +35,16 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         Ok(file)
     };
     spec.targets.iter().map(open_one).collect()
+}
+
+/// Flags with which each write is durable when it returns: `O_DSYNC`, `O_SYNC`, or none of both.
+pub(crate) fn durable_on_return(dsync: bool, sync: bool) -> OFlags {
+    // The bits of `O_DSYNC` are among those of `O_SYNC`: to clear one is to clear the other.
+    match (dsync, sync) {
+        (_, true) => OFlags::SYNC,
+        (true, false) => O_DSYNC,
+        (false, false) => OFlags::empty(),
+    }
 }
 
 /// Makes files what they were before a pass over them (see [`Fresh`]).
@@ -121,11 +130,31 @@ mod tests {
     #[test]
     fn o_dsync_does_not_set_o_sync() {
         const O_SYNC: u32 = 0o4_010_000;
-        assert_eq!(obtained(OFlags::WRONLY | O_DSYNC).bits() & O_SYNC, 0o10000);
-        assert_eq!(
-            obtained(OFlags::WRONLY | OFlags::SYNC).bits() & O_SYNC,
-            O_SYNC
-        );
+        let bits = |dsync, sync| {
+            let flags = OFlags::WRONLY | durable_on_return(dsync, sync);
+            obtained(flags).bits() & O_SYNC
+        };
+        assert_eq!(bits(false, false), 0);
+        assert_eq!(bits(true, false), 0o10000);
+        assert_eq!(bits(false, true), O_SYNC);
+        assert_eq!(bits(true, true), O_SYNC);
+    }
+
+    #[test]
+    fn the_files_of_a_phase_are_opened_as_durable_as_asked() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (dsync, bits) in [(false, 0), (true, 0o10000)] {
+            let target = IoTarget {
+                path: file.path().into(),
+                bytes: 4096,
+            };
+            let mut spec = Spec::reads(vec![target], 4096);
+            spec.read_share = 0.0;
+            spec.durability.open_dsync = dsync;
+            let opened = open_all(&spec).unwrap();
+            let flags = rustix::fs::fcntl_getfl(&opened[0]).unwrap();
+            assert_eq!(flags.bits() & 0o4_010_000, bits, "{flags:?}");
+        }
     }
 
     #[test]

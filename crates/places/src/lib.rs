@@ -1,7 +1,6 @@
 #![forbid(unsafe_code)]
-//! Other machines and disposable ones.
+//! The places where a study runs.
 //!
 //! `docs/architecture.md` says what each room does and which it may use.
 
-pub mod agent;
-pub mod lab;
+pub mod place;

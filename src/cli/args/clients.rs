@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::machine_options::ClientsOptions;
+use stackrace_places::place::machine_options::ClientsOptions;
 
 /// The clients of one storage.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use stackrace_places::lab::system;
+use stackrace_remote::lab::system;
 
 /// Arguments of `stackrace lab`.
 #[derive(Debug, Args)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::session::job_file::{self, Variables};
-use crate::session::own_program::{OwnJob, OwnProgram};
+use crate::commands::own_program::{OwnJob, OwnProgram};
 use stackrace_base::failure::Failure;
+use stackrace_run::prepare::job_file::{self, Variables};
 
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::failure::Failure;
-use crate::session::machine_options::PowerOptions;
 use stackrace_base::unit;
+use stackrace_places::place::machine_options::PowerOptions;
 
 /// Commands that take the power of a machine and give it back.
 #[derive(Debug, Args)]

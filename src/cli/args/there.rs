@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{AgentArgs, ClientsArgs};
-use crate::session::machine_options::{MachineOptions, SshOptions};
+use stackrace_places::place::machine_options::{MachineOptions, SshOptions};
 
 /// Which other machines a command works on.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use stackrace_engine::{OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
-use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
+use crate::commands::load::{LoadRequest, Loaded, LoadedPhase};
 use stackrace_judge::audit::TrialAudit;
 
 /// The object, with a line break at its end.

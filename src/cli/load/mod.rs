@@ -13,14 +13,14 @@ use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::words::unknown;
-use crate::session::Preparation;
-use crate::session::load::{self, LoadRequest, Loaded};
-use crate::session::load_target::LoadTarget;
+use crate::commands::load::{self, LoadRequest, Loaded};
+use crate::commands::load_target::LoadTarget;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_judge::audit;
 use stackrace_load::programs;
 use stackrace_load::programs::fio::FIO;
 use stackrace_machine::observe;
+use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
 pub(super) use words::check;
 

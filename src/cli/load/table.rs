@@ -4,8 +4,8 @@ use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
-use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
-use crate::session::load_target::LoadTarget;
+use crate::commands::load::{LoadRequest, Loaded, LoadedPhase};
+use crate::commands::load_target::LoadTarget;
 use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use super::super::failure::Failure;
 use super::super::variable::variable;
 use super::super::words::unknown;
-use crate::session::job_file;
-use crate::session::load_target::LoadTarget;
+use crate::commands::load_target::LoadTarget;
 use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
 use stackrace_load::programs;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::workload::WorkloadKind;
+use stackrace_run::prepare::job_file;
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
 /// of it, unless given.

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use stackrace_engine::Control;
 
-use crate::run::TrialStart;
 use stackrace_base::unit;
 use stackrace_results::record::Now;
+use stackrace_run::run::TrialStart;
 
 /// Rates that are kept.
 const RECENT_MAX: usize = 60;

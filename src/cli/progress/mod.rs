@@ -19,12 +19,12 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use self::board::Board;
 use self::doing::Doing;
 use super::terminal::{columns, draws, error, set_view};
-use crate::run::{SharedLedger, TrialStart, Watcher};
-use crate::session::WatchedRun;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_judge::verdict::{self, Evidence, Verdict};
 use stackrace_results::record::{Now, NowFile};
+use stackrace_run::prepare::observer::WatchedRun;
+use stackrace_run::run::{SharedLedger, TrialStart, Watcher};
 use stackrace_show::report::{self, Standings};
 use stackrace_study::study::ROUNDS_MAX;
 

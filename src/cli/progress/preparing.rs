@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
 use super::super::terminal::{columns, draws, error, set_view};
-use crate::session::Preparation;
+use stackrace_run::prepare::observer::Preparation;
 use stackrace_show::report::{columns_of, on_one_line};
 
 /// How often the line moves.

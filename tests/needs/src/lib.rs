@@ -11,7 +11,8 @@
 //! }
 //!
 //! fn main() -> std::process::ExitCode {
-//!     stackrace_test_needs::run(stackrace_test_needs::tests![a_file_system_is_made])
+//!     let tests = stackrace_test_needs::tests![a_file_system_is_made];
+//!     stackrace_test_needs::run(vec![stackrace_test_needs::group("layers", tests)])
 //! }
 //! ```
 
@@ -26,14 +27,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// A test: its name and its function.
-pub type Test = (&'static str, fn());
+/// The work of a test.
+pub type Run = Box<dyn FnOnce() + Send>;
 
-/// The list of tests of a target, by the names of their functions.
+/// A test: its name and its work.
+pub type Test = (String, Run);
+
+/// The list of tests of a file, by the names of their functions.
 #[macro_export]
 macro_rules! tests {
     ($($test:ident),* $(,)?) => {
-        vec![$((stringify!($test), $test as fn())),*]
+        vec![$((stringify!($test).to_owned(), Box::new($test) as $crate::Run)),*]
     };
 }
 
@@ -147,39 +151,74 @@ pub fn login_shell() {
     }
 }
 
-/// Runs the tests of a target, as the command line asks for.
-pub fn run<N: Into<String>, F: FnOnce() + Send + 'static>(
-    tests: impl IntoIterator<Item = (N, F)>,
-) -> ExitCode {
-    let tests = tests.into_iter().map(|(name, test)| (name.into(), test));
-    conclude(&Arguments::from_args(), tests, false)
+/// The tests of one file.
+pub struct Group {
+    name: &'static str,
+    tests: Vec<Test>,
+    unless_asked: Option<&'static str>,
 }
 
-/// Like [`run`], for tests that run only with `--ignored` or `--include-ignored`; all others give
-/// `reason`.
-pub fn run_if_asked(reason: &'static str, tests: Vec<Test>) -> ExitCode {
+/// Tests that bear the name of their file: `name::test`.
+pub fn group(name: &'static str, tests: Vec<Test>) -> Group {
+    Group {
+        name,
+        tests,
+        unless_asked: None,
+    }
+}
+
+impl Group {
+    /// The same tests, run only with `--ignored` or `--include-ignored`; without, all give `reason`.
+    pub fn if_asked(self, reason: &'static str) -> Self {
+        let unless_asked = Some(reason);
+        Self {
+            unless_asked,
+            ..self
+        }
+    }
+}
+
+/// Runs the tests that the command line asks for, one group after another: the tests of a group may run at once,
+/// and have the machine for themselves.
+pub fn run(groups: Vec<Group>) -> ExitCode {
     let arguments = Arguments::from_args();
-    let asked = arguments.ignored || arguments.include_ignored;
-    let list = tests.into_iter().map(|(name, test)| {
-        let run = move || if asked { test() } else { skip(reason) };
-        (name.to_owned(), run)
-    });
-    // With `--ignored` the harness runs nothing but tests that bear the flag.
-    conclude(&arguments, list, arguments.ignored)
+    let skipped = Arc::new(Mutex::new(Vec::new()));
+    let mut failed = false;
+    for group in groups {
+        let trials = trials(group, &arguments, &skipped);
+        if !trials.is_empty() {
+            failed |= libtest_mimic::run(&arguments, trials).has_failed();
+        }
+    }
+    // Those that could not run once more at the end, where they are seen.
+    let mut list = skipped.lock().unwrap_or_else(PoisonError::into_inner);
+    list.sort();
+    for line in list.iter() {
+        print(&format!("not run: {line}"));
+    }
+    ExitCode::from(if failed { 101 } else { 0 })
 }
 
-/// Runs tests and prints those that could not run once more at the end, where they are seen.
-fn conclude<F: FnOnce() + Send + 'static>(
-    arguments: &Arguments,
-    tests: impl Iterator<Item = (String, F)>,
-    flagged: bool,
-) -> ExitCode {
-    let skipped = Arc::new(Mutex::new(Vec::new()));
-    let trials = tests
-        .map(|(name, test)| {
-            let (skipped, named) = (Arc::clone(&skipped), name.clone());
+/// What a group has for this command line.
+fn trials(group: Group, arguments: &Arguments, skipped: &Arc<Mutex<Vec<String>>>) -> Vec<Trial> {
+    let asked = arguments.ignored || arguments.include_ignored;
+    let not_asked = group.unless_asked.filter(|_| !asked);
+    // With `--ignored` the harness runs nothing but tests that bear the flag.
+    let flagged = group.unless_asked.is_some() && arguments.ignored;
+    if arguments.ignored && !flagged {
+        return Vec::new();
+    }
+    let named = group
+        .tests
+        .into_iter()
+        .map(|(name, run)| (format!("{}::{name}", group.name), run));
+    named
+        .filter(|(name, _)| is_wanted(name, arguments))
+        .map(|(name, run)| {
+            let (skipped, named) = (Arc::clone(skipped), name.clone());
+            let run = move || not_asked.map_or_else(run, |reason| skip(reason));
             Trial::ignorable_test(name, move || {
-                let completion = completed(test)?;
+                let completion = completed(run)?;
                 if let Completion::Ignored {
                     reason: Some(reason),
                 } = &completion
@@ -191,14 +230,19 @@ fn conclude<F: FnOnce() + Send + 'static>(
             })
             .with_ignored_flag(flagged)
         })
-        .collect();
-    let conclusion = libtest_mimic::run(arguments, trials);
-    let mut list = skipped.lock().unwrap_or_else(PoisonError::into_inner);
-    list.sort();
-    for line in list.iter() {
-        print(&format!("not run: {line}"));
-    }
-    conclusion.exit_code()
+        .collect()
+}
+
+/// Whether the filter of the command line lets a name through. The harness filters again; a group of which nothing
+/// is left is not begun.
+fn is_wanted(name: &str, arguments: &Arguments) -> bool {
+    arguments
+        .filter
+        .as_ref()
+        .is_none_or(|filter| match arguments.exact {
+            true => name == filter,
+            false => name.contains(filter.as_str()),
+        })
 }
 
 #[expect(clippy::print_stdout, reason = "a test harness prints its summary")]

@@ -55,7 +55,7 @@ const FOREIGN: [(&str, &str); 12] = [
         "crates/machine/src",
         "files of the kernel, outputs of commands",
     ),
-    ("crates/places/src", "what other machines answer"),
+    ("crates/remote/src", "what other machines answer"),
 ];
 
 /// Methods that look for words in a text, or cut it at them.

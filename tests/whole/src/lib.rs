@@ -21,7 +21,9 @@ extern crate self as stackrace_layers;
 extern crate self as stackrace_load;
 extern crate self as stackrace_machine;
 extern crate self as stackrace_places;
+extern crate self as stackrace_remote;
 extern crate self as stackrace_results;
+extern crate self as stackrace_run;
 extern crate self as stackrace_show;
 extern crate self as stackrace_study;
 
@@ -110,19 +112,31 @@ mod team;
 #[path = "../../../crates/show/src/web/mod.rs"]
 mod web;
 
-// crates/places/src
-#[path = "../../../crates/places/src/agent/mod.rs"]
+// crates/remote/src
+#[path = "../../../crates/remote/src/agent/mod.rs"]
 mod agent;
-#[path = "../../../crates/places/src/lab/mod.rs"]
+#[path = "../../../crates/remote/src/lab/mod.rs"]
 mod lab;
+
+// crates/run/src
+#[path = "../../../crates/run/src/execute/mod.rs"]
+mod execute;
+#[path = "../../../crates/run/src/prepare/mod.rs"]
+mod prepare;
+#[path = "../../../crates/run/src/run/mod.rs"]
+mod run;
+
+// crates/places/src
+#[path = "../../../crates/places/src/place/mod.rs"]
+mod place;
 
 // src
 #[path = "../../../src/cli/mod.rs"]
 mod cli;
-#[path = "../../../src/run/mod.rs"]
-mod run;
-#[path = "../../../src/session/mod.rs"]
-mod session;
+#[path = "../../../src/commands/mod.rs"]
+mod commands;
+#[path = "../../../src/sizes/mod.rs"]
+mod sizes;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 #[path = "../../../src/testing/mod.rs"]

@@ -9,6 +9,7 @@ use super::content::PromisedContent;
 use super::plan::{Idiom, PromisesPlan};
 use crate::outcome::{Op, OpError, PromiseRecord};
 use crate::system::syncfs;
+use crate::target::durable_on_return;
 use crate::worker_pool::fault;
 
 /// Directories, each used by some idioms only.
@@ -149,10 +150,7 @@ impl Handles {
         let opened = names.iter().map(|name| plan.directory(name));
         let mut all = opened.collect::<Result<Vec<_>, _>>()?;
         let directories = all.len();
-        let dsync = match plan.idiom {
-            Idiom::OverwriteDsync => OFlags::DSYNC,
-            _ => OFlags::empty(),
-        };
+        let dsync = durable_on_return(plan.idiom == Idiom::OverwriteDsync, false);
         let flags = OFlags::WRONLY | OFlags::CLOEXEC | dsync;
         for thread in 0..plan.threads {
             if let Some(name) = plan.idiom.file(thread) {

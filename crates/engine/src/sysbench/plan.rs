@@ -9,7 +9,8 @@ use crate::error::StartError;
 use crate::io::uring;
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
-use crate::system::{O_DSYNC, direct};
+use crate::system::direct;
+use crate::target::durable_on_return;
 use crate::worker_pool::{fault, refusal};
 
 /// Bytes of the checksum and the offset at the end of a validated block.
@@ -257,8 +258,7 @@ impl SysbenchPlan {
 
     pub(super) fn flags(&self) -> OFlags {
         let mut flags = OFlags::CLOEXEC;
-        flags.set(OFlags::SYNC, self.open_sync);
-        flags.set(O_DSYNC, self.open_dsync);
+        flags |= durable_on_return(self.open_dsync, self.open_sync);
         if self.direct {
             // `check` refuses the plan where there is no such flag.
             flags |= direct().unwrap_or(OFlags::empty());

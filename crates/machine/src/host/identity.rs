@@ -18,6 +18,10 @@ const LASTING_INODES: [&str; 18] = [
     "ocfs2", "tmpfs", "ramfs", "nfs", "nfs4", "ufs", "apfs",
 ];
 
+/// File systems whose own number is another one when they are mounted again: the client of SMB takes it from a time
+/// that the server may move.
+const DRAWN_IDS: [&str; 3] = ["cifs", "smb3", "smbfs"];
+
 /// Words by which Linux, the BSDs with macOS, and illumos show that something is mounted read-only.
 const READ_ONLY: [&str; 3] = ["ro", "read-only", "read only"];
 
@@ -35,6 +39,11 @@ pub fn is_in_memory(file_system: &str) -> bool {
 fn keeps_times(file_system: &str) -> bool {
     // An overlay tells the time of the directory below it.
     has_lasting_inodes(file_system) || file_system == "overlay"
+}
+
+/// Number by which a file system is known through mounts; `None` if it has none that lasts.
+fn lasting_id(file_system: &str, id: u64) -> Option<u64> {
+    Some(id).filter(|id| *id != 0 && !DRAWN_IDS.contains(&file_system))
 }
 
 /// The identity as the table of mounts alone tells it; `boot` is what tells this start of the
@@ -81,7 +90,7 @@ pub(super) fn here(path: &Path) -> Result<StorageIdentity, HostError> {
         made_ns: made
             .filter(|_| keeps_times(&mount.file_system))
             .and_then(|made| u64::try_from(made.as_nanos()).ok()),
-        file_system_id: Some(id).filter(|id| *id != 0),
+        file_system_id: lasting_id(&mount.file_system, id),
         uuid: uuid(&mount),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
@@ -107,6 +116,15 @@ mod tests {
     use super::super::Host;
     use super::super::local::LocalHost;
     use std::sync::Arc;
+
+    #[test]
+    fn a_number_that_is_drawn_at_each_mount_is_no_identity() {
+        for drawn in super::DRAWN_IDS {
+            assert_eq!(super::lasting_id(drawn, 7), None);
+        }
+        assert_eq!(super::lasting_id("ext4", 7), Some(7));
+        assert_eq!(super::lasting_id("nfs4", 0), None);
+    }
 
     #[test]
     fn a_directory_is_told_from_one_that_took_its_place() {

@@ -109,7 +109,7 @@ fn the_how_to_names_every_file_of_a_report() {
         "crates/load/src",
         "crates/study/src",
         "crates/show/src",
-        "crates/places/src",
+        "crates/remote/src",
     ]
     .into_iter();
     let sources: Vec<_> = folders

@@ -1,6 +1,5 @@
 //! Block devices as `/sys` shows them: which lie under a directory, and what they are.
 
-use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use stackrace_base::event::{Fact, FactFigure};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo};
@@ -32,27 +31,6 @@ pub(crate) fn kernel_name(host: &dyn Host, device: &Path) -> String {
     match host.canonical(device) {
         Ok(device) => name(&device),
         Err(_) => name(device),
-    }
-}
-
-/// A layer that gives one device, put together under a name of ours, which shows its traffic.
-pub(crate) fn made(
-    host: &dyn Host,
-    layer: &str,
-    facts: Vec<Fact>,
-    path: PathBuf,
-    name: String,
-) -> StandingLayer {
-    StandingLayer {
-        devices: vec![kernel_name(host, &path)],
-        ..StandingLayer::new(
-            layer,
-            facts,
-            Gives::Devices(vec![Device {
-                path,
-                origin: Origin::Made(name),
-            }]),
-        )
     }
 }
 

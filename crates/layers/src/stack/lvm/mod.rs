@@ -6,7 +6,7 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::stack::common::{block, filesystem};
+use crate::stack::common::{assembled, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
@@ -479,7 +479,7 @@ impl Layer for Lvm {
         }
         let path = Path::new("/dev").join(&group).join("data");
         setup.await_device(&path)?;
-        Ok(block::made(
+        Ok(assembled::standing(
             host,
             "lvm",
             self.read_back(host, &group, devices.len())?,

@@ -6,7 +6,7 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::stack::common::{block, filesystem};
+use crate::stack::common::{assembled, block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
@@ -507,7 +507,7 @@ impl Layer for Md {
             setup.repair(&assemble(&["--force", "--run"]))?;
         }
         setup.await_device(&device)?;
-        Ok(block::made(host, "md", Vec::new(), device, name))
+        Ok(assembled::standing(host, "md", Vec::new(), device, name))
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -540,6 +540,6 @@ impl Layer for Md {
             (_, false) => "waited for",
         };
         facts.push(Fact::new("first synchronisation", sync));
-        Ok(block::made(host, "md", facts, device, name))
+        Ok(assembled::standing(host, "md", facts, device, name))
     }
 }

@@ -37,7 +37,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 22] = [
         "the ending of a file in Markdown",
     ),
     (
-        "src/session/shell_study.rs",
+        "crates/places/src/place/shell/study.rs",
         &[
             "bare", "btrfs", "dataset", "dir", "ext2", "ext3", "ext4", "loop", "native", "script",
             "xfs", "zpool", "zvol",
@@ -83,7 +83,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 22] = [
         "the name of a column",
     ),
     (
-        "crates/places/src/lab/image.rs",
+        "crates/remote/src/lab/image.rs",
         &["zfs", "zpool"],
         "its modules are built apart, as their licence wants it",
     ),
@@ -123,7 +123,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 22] = [
         "the ending of a file",
     ),
     (
-        "src/session/compare.rs",
+        "src/commands/compare.rs",
         &["tmpfs"],
         "a directory in memory is told as such",
     ),
@@ -208,7 +208,7 @@ fn a_layers_words_are_said_in_its_own_place_only() {
     let packages = ALL.iter().flat_map(|kind| kind.packages);
     let packages: BTreeSet<&str> = packages.map(|package| package.name).collect();
     for (path, declared) in [
-        ("crates/places/src/lab/recipe/packages", &packages),
+        ("crates/remote/src/lab/recipe/packages", &packages),
         ("tests/lab/kills.sh", &words),
     ] {
         let listed = text(path);
@@ -232,7 +232,7 @@ fn a_layers_words_are_said_in_its_own_place_only() {
         "crates/load/src",
         "crates/study/src",
         "crates/show/src",
-        "crates/places/src",
+        "crates/remote/src",
     ]
     .into_iter()
     .flat_map(sources)

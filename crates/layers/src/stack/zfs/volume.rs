@@ -1,6 +1,6 @@
 //! A block device in a pool of ZFS.
 
-use crate::stack::common::block;
+use crate::stack::common::assembled;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
 use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
@@ -158,7 +158,7 @@ impl Layer for Zvol {
         setup.await_device(&path)?;
         let mut asked = self.properties.clone();
         asked.push(("volsize".to_string(), self.size.to_string()));
-        Ok(block::made(
+        Ok(assembled::standing(
             host,
             "zvol",
             zfs::obtained(host, &name, &asked)?,

@@ -1,0 +1,411 @@
+//! `--clients`: one storage measured by several clients at the same time.
+//!
+//! The first client has the worker that sets up and conducts the trials; the coordinator stays here,
+//! and every message between clients goes through it. Nothing is left on a client but the copy of this
+//! program: what trials make lies in the shared directories, and the journal of the first client names
+//! it.
+
+mod launcher;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::place::machine_options::{ClientsOptions, MachineOptions, SshOptions, unable};
+use crate::place::taken;
+use crate::place::worker_store::WorkerStore;
+use crate::place::workers::{PlacesRun, ReadyPlace, assignment};
+use launcher::Launched;
+use stackrace_base::event::{Fact, RunPlace};
+use stackrace_base::failure::Failure;
+use stackrace_machine::host::{Filling, Host};
+use stackrace_remote::agent::connection::Connection;
+use stackrace_remote::agent::message::{Clients, ExecRequest, PlanAnswer};
+use stackrace_remote::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::router::Router;
+use stackrace_remote::agent::ssh::{Remote, Way};
+use stackrace_remote::agent::watch::watch;
+use stackrace_results::record::Store;
+use stackrace_run::execute::FinishedRun;
+use stackrace_run::execute::resume::Stopped;
+use stackrace_run::prepare::context::{Context, entropy};
+use stackrace_run::prepare::observer::Observer;
+use stackrace_run::prepare::study_file;
+use stackrace_study::study::{CLIENTS, Study};
+
+/// Names of the facts that say by which clients a run was made.
+const STARTED: &str = "clients";
+const PROCESSES: &str = "processes on each client";
+
+/// The kernel's version.
+const KERNEL: &str = "/proc/sys/kernel/osrelease";
+
+/// Number of clients that are connected at the same time: an sshd lets ten in before they have said
+/// who they are (`MaxStartups` of sshd_config(5)).
+const CONNECTING: usize = 8;
+
+/// Tasks that are left after a second Ctrl-C.
+const LEFT: &str = "`stackrace clean --clients CLIENTS` removes what is left, `stackrace resume` continues the run";
+
+/// The clients a run is made by, and how they are reached.
+#[derive(Debug)]
+pub struct AskedClients {
+    /// Clients in the words of the command line.
+    started: String,
+    /// Number of clients and the processes of each.
+    pub clients: Clients,
+    ways: Vec<Way>,
+}
+
+/// Returns the clients that the command line names; `None` if it names none.
+///
+/// # Errors
+/// They make no sense, or not for this study.
+pub fn asked_for(
+    study: &Study,
+    options: &MachineOptions<'_>,
+) -> Result<Option<AskedClients>, Failure> {
+    // What the study needs, before what the command line offers.
+    let (clients, processes) = study.clients_most();
+    let Some(started) = options.clients.started else {
+        if clients.or(processes).is_none() {
+            return Ok(None);
+        }
+        return Err(Failure::usage(format!(
+            "the study has a factor \"{CLIENTS}\" or \"processes\", and no clients are named"
+        ))
+        .next("name them: --clients ssh:HOST,HOST, or --clients srun inside of an allocation"));
+    };
+    let asked = asked(started, options.clients, processes, &options.ssh)?;
+    study_file::check_clients(study, &asked.clients)?;
+    Ok(Some(asked))
+}
+
+impl AskedClients {
+    /// Returns the clients that the command line names, of which no study needs to know; `None` if it names none.
+    ///
+    /// # Errors
+    /// They make no sense.
+    pub fn named(
+        options: ClientsOptions<'_>,
+        ssh: &SshOptions<'_>,
+    ) -> Result<Option<Self>, Failure> {
+        let started = options.started;
+        started
+            .map(|started| asked(started, options, None, ssh))
+            .transpose()
+    }
+
+    /// Processes on all of them together.
+    pub fn processes(&self) -> u64 {
+        self.ways.len() as u64 * u64::from(self.clients.processes)
+    }
+
+    /// Says what is started where, a line for each client.
+    fn started_where(&self) -> String {
+        let mut text = format!(
+            "Clients: {}, all at the same time. {} conducts\n",
+            processes(self.processes()),
+            self.clients.names[0],
+        );
+        for (name, way) in self.clients.names.iter().zip(&self.ways) {
+            let processes = processes(u64::from(self.clients.processes));
+            let command = match &way.launcher {
+                Some(words) => words.join(" "),
+                None => format!("{} {}", way.ssh.join(" "), way.to),
+            };
+            text.push_str(&format!("  {name}: {processes}, each over: {command}\n"));
+        }
+        text
+    }
+
+    /// Has a study measured by them.
+    ///
+    /// # Errors
+    /// They cannot measure it together.
+    pub fn join(&self, study: &mut Study) -> Result<(), Failure> {
+        study_file::check_clients(study, &self.clients)?;
+        study_file::by_clients(study, &self.clients);
+        Ok(())
+    }
+}
+
+/// Names of the clients that the command line names, each of which is to be cleaned.
+///
+/// # Errors
+/// They make no sense.
+pub fn names(options: ClientsOptions<'_>) -> Result<Vec<String>, Failure> {
+    let ssh = SshOptions {
+        command: "ssh",
+        typed: false,
+        sudo: false,
+    };
+    // Nothing is reached here: only the names count.
+    let asked = AskedClients::named(options, &ssh)?;
+    Ok(asked.map_or_else(Vec::new, |asked| asked.clients.names))
+}
+
+/// The clients that a run was made by.
+///
+/// # Errors
+/// The ssh command makes no sense.
+pub fn on_record(
+    started: &str,
+    processes: u32,
+    ssh: &SshOptions<'_>,
+    allocation: Option<&str>,
+) -> Result<AskedClients, Failure> {
+    let options = ClientsOptions {
+        started: Some(started),
+        processes: Some(processes),
+        allocation,
+    };
+    asked(started, options, None, ssh)
+}
+
+/// Reads what the command line says of clients.
+fn asked(
+    started: &str,
+    options: ClientsOptions<'_>,
+    needed: Option<u32>,
+    ssh: &SshOptions<'_>,
+) -> Result<AskedClients, Failure> {
+    let Launched { names, ways } = launcher::launched(started, options, ssh)?;
+    let mut known = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !known.insert(name.as_str())) {
+        return Err(
+            Failure::usage(format!("--clients {started} names {twice} twice"))
+                .next("name each client once; --processes N starts several processes on each"),
+        );
+    }
+    Ok(AskedClients {
+        started: started.to_owned(),
+        ways,
+        clients: Clients {
+            names,
+            processes: options.processes.or(needed).unwrap_or(1),
+        },
+    })
+}
+
+/// Clients that are connected: each process of each, in the order of their numbers.
+struct ConnectedClients<'a> {
+    asked: &'a AskedClients,
+    processes: Vec<Remote>,
+    /// The store of the first one's worker.
+    store: WorkerStore,
+}
+
+impl<'a> ConnectedClients<'a> {
+    /// Connects all clients or not one: where one is not reached, the others are let go.
+    fn connect(asked: &'a AskedClients) -> Result<Self, Failure> {
+        let router = Router::new(Duration::ZERO);
+        let all = asked.ways.len() * asked.clients.processes as usize;
+        let machines: Vec<u32> = (1..=all as u32).collect();
+        let mut processes = Vec::with_capacity(all);
+        for group in machines.chunks(CONNECTING) {
+            let connect = |machine: u32| {
+                let way = &asked.ways[(machine as usize - 1) % asked.ways.len()];
+                Remote::connect(way, &router, machine)
+                    .map_err(|error| Failure::unable(error.to_string()).next(error.next()))
+            };
+            // Side by side: most of the time a login waits for the other machine.
+            let connected = std::thread::scope(|scope| {
+                let each = group
+                    .iter()
+                    .map(|machine| scope.spawn(move || connect(*machine)));
+                let each: Vec<_> = each.collect();
+                let lost = || Err(Failure::internal("a thread that connects has failed"));
+                let each = each
+                    .into_iter()
+                    .map(|one| one.join().unwrap_or_else(|_| lost()));
+                each.collect::<Result<Vec<_>, Failure>>()
+            });
+            processes.extend(connected?);
+        }
+        let id = format!("{:016x}", entropy());
+        let connections = processes.iter().map(|one| Arc::clone(one.connection()));
+        // From now on: one that falls silent while the others connect is found too.
+        watch(&connections.collect::<Vec<_>>());
+        let store = WorkerStore::at(processes[0].store(&id));
+        Ok(Self {
+            asked,
+            processes,
+            store,
+        })
+    }
+
+    /// The first process of each client.
+    fn firsts(&self) -> &[Remote] {
+        &self.processes[..self.asked.ways.len()]
+    }
+
+    fn first(&self) -> (&Arc<Connection>, RemoteHost) {
+        (self.processes[0].connection(), self.processes[0].host())
+    }
+
+    /// Refuses a directory that is not the same storage on all clients: a file that one of them makes
+    /// is not seen by another, or another cannot make one.
+    fn check_shared(&self, directories: &[PathBuf]) -> Result<(), Failure> {
+        for directory in directories {
+            let mark = |number: usize| {
+                let name = format!(".stackrace-mark-{:016x}-{number}", entropy());
+                directory.join(name)
+            };
+            let own = mark(0);
+            let (_, first) = self.first();
+            make_mark(&first, directory, &own)?;
+            let mut others = self.firsts().iter().enumerate().skip(1);
+            let mut left = None;
+            let checked = others.try_for_each(|(number, other)| {
+                let there = other.host();
+                // A client that does not answer is lost, and says nothing of the storage.
+                if !there.sees(&own).map_err(unable)? {
+                    return Err(not_shared(directory, first.name(), there.name()));
+                }
+                let theirs = left.insert(mark(number));
+                make_mark(&there, directory, theirs)?;
+                there.remove_file(theirs).map_err(unable)?;
+                left = None;
+                Ok(())
+            });
+            // What a client made that was lost meanwhile: this one sees it too, if the storage is shared.
+            if let Some(left) = left {
+                let _ = first.remove_file(&left);
+            }
+            // Also where another client does not see it.
+            first.remove_file(&own).map_err(unable)?;
+            checked?;
+        }
+        Ok(())
+    }
+
+    /// Hands the study over and waits until the first client is ready to conduct.
+    fn place(&self, study: &Study, wipe: &[String]) -> Result<ReadyPlace, Failure> {
+        let (connection, _) = self.first();
+        let mut assignment = assignment(study, None, self.store.path(), Vec::new(), wipe);
+        assignment.clients = Some(self.asked.clients.clone());
+        assignment.called = Some(self.asked.clients.names[0].clone());
+        let called = format!("on {}", self.asked.clients.names[0]);
+        let mut place = ReadyPlace::open(connection, assignment, &called, &|said| said)?;
+        self.store.note(&self.first().1);
+        place.facts.push(Fact::new(STARTED, &self.asked.started));
+        let processes = self.asked.clients.processes.to_string();
+        place.facts.push(Fact::new(PROCESSES, processes));
+        for client in self.firsts() {
+            // What a client does not tell is not worth a run.
+            if let Ok(kernel) = client.host().read_text(Path::new(KERNEL)) {
+                let name = format!("kernel of {}", client.to());
+                place.facts.push(Fact::new(name, kernel.trim()));
+            }
+        }
+        Ok(place)
+    }
+
+    /// Tears down what was left standing, if anything was, and removes what the run had on the first
+    /// client.
+    fn put_away(&self, observer: &dyn Observer) {
+        let (_, host) = self.first();
+        if let Err(left) = self.store.put_away(&host, Vec::new()) {
+            left.tell(observer, &self.store, &self.asked.clients.names[0], "");
+        }
+    }
+}
+
+/// `1 process`, `4 processes`
+fn processes(count: u64) -> String {
+    format!("{count} process{}", if count == 1 { "" } else { "es" })
+}
+
+/// Makes a file that says whose storage a directory is.
+fn make_mark(host: &RemoteHost, directory: &Path, mark: &Path) -> Result<(), Failure> {
+    if !host.is_dir(directory) {
+        let (name, path) = (host.name().to_owned(), directory.display());
+        return Err(
+            Failure::refused(format!("{name}: {path} is not a directory"))
+                .next("mount the storage at the same place on every client"),
+        );
+    }
+    let made = host.create_file(mark, 0, Filling::Sparse);
+    made.map_err(|error| Failure::refused(error.to_string()).next(error.next()))
+}
+
+fn not_shared(directory: &Path, first: &str, other: &str) -> Failure {
+    Failure::refused(format!(
+        "{} is not the same storage on all clients: what {first} makes there, {other} does not see",
+        directory.display()
+    ))
+    .next("mount the storage at the same place on every client, or leave that client out")
+}
+
+/// The directories that a study measures.
+fn directories(study: &Study) -> Vec<PathBuf> {
+    let each = study.configurations.iter();
+    let named: BTreeSet<PathBuf> = each
+        .filter_map(|it| it.stack.existing_directory())
+        .collect();
+    named.into_iter().collect()
+}
+
+/// Returns the Job that has to run before a study is measured by its pods; `None` if the clients are no pods.
+pub fn manifest(study: &Study, options: ClientsOptions<'_>) -> Option<String> {
+    let job = options.started?.strip_prefix("kubernetes:")?;
+    let directories = directories(study);
+    let directories = directories.iter().map(|path| path.display().to_string());
+    let count = study.clients_most().0.unwrap_or(2) as usize;
+    let directories: Vec<String> = directories.collect();
+    Some(launcher::manifest(job, count, &directories))
+}
+
+/// Says what is started where, and what the study would do there.
+///
+/// # Errors
+/// A client is not reached, or cannot say.
+pub fn plan(
+    study: &Study,
+    asked: &AskedClients,
+    observer: &dyn Observer,
+) -> Result<PlanAnswer, Failure> {
+    let connected = ConnectedClients::connect(asked)?;
+    let (_, first) = connected.first();
+    let mut assignment = assignment(study, None, connected.store.path(), Vec::new(), &[]);
+    assignment.clients = Some(asked.clients.clone());
+    let planned = first.value::<PlanAnswer>(ExecRequest::Plan { assignment });
+    // Also after a failure: the worker has had a directory there since it was connected.
+    connected.put_away(observer);
+    let mut answer = planned.map_err(unable)?;
+    answer.text = format!("{}\n{}", asked.started_where(), answer.text);
+    Ok(answer)
+}
+
+/// Makes a run by clients, or continues one that stopped.
+///
+/// # Errors
+/// A client is not reached or not ready, a directory is not shared, or nothing can be recorded.
+pub fn run(
+    context: &Context,
+    (study, store): (&Study, &Store),
+    stopped: Option<Stopped>,
+    (asked, anyway): (&AskedClients, bool),
+    observer: &dyn Observer,
+    warnings: &[String],
+) -> Result<FinishedRun, Failure> {
+    let place = RunPlace::Clients {
+        started: asked.started.clone(),
+        processes: asked.clients.processes,
+    };
+    let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
+    let connected = ConnectedClients::connect(asked)?;
+    // Before the first client makes anything of its own.
+    let hosts: Vec<RemoteHost> = connected.firsts().iter().map(Remote::host).collect();
+    let others = taken::of_study_there(study, &hosts, anyway)?;
+    connected.check_shared(&directories(study))?;
+    let warnings = [warnings, &others].concat();
+    let finished = connected
+        .place(study, &[])
+        .and_then(|place| run.make(vec![place], stopped, &warnings));
+    // Whatever came of it: nothing stays there.
+    connected.put_away(observer);
+    finished
+}

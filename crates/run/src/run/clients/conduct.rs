@@ -1,0 +1,298 @@
+//! A trial of several clients, as the first of them conducts it.
+
+use std::path::Path;
+
+use stackrace_engine::PhaseOutcome;
+
+use super::merge::{self, CommonOutcome};
+use super::process::{self, ClientProcess, ClientTrouble, all_replied};
+use super::seating::seated;
+use crate::run::local_executor::ClientsReached;
+use crate::run::observation::phase_observation;
+use crate::run::trial::Trial;
+use stackrace_base::event::{
+    ClientPhase, ClientsTogether, CommonPhase, Counted, Ended, Observation, Settled,
+};
+use stackrace_base::unit;
+use stackrace_load::workload::together;
+use stackrace_remote::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
+
+/// Number of times that the clocks of each client are read before a phase; the shortest round trip counts.
+const CLOCK_READINGS: usize = 6;
+
+/// The start of a phase is at least so far ahead that everybody has heard of it, ns; for each process
+/// that is told; and so many of the longest round trips.
+const LEAD_NS: u64 = 20_000_000;
+const LEAD_EACH_NS: u64 = 50_000;
+const LEAD_ROUND_TRIPS: u64 = 4;
+
+impl Trial<'_> {
+    /// Measures it by all clients that take part.
+    ///
+    /// # Errors
+    /// One failed or was lost, which is said with its name; they did not measure at the same time.
+    pub(crate) fn measure_by_clients(
+        &self,
+        reached: &ClientsReached,
+        directory: &Path,
+        observation: &mut Observation,
+    ) -> Result<(), Ended> {
+        let mut processes = Vec::new();
+        self.begins("prepare");
+        let prepared = prepare(self, reached, directory, &mut processes);
+        let mut conductor = Conductor {
+            trial: self,
+            processes: &mut processes,
+        };
+        let measured = prepared.and_then(|()| conductor.phases(observation));
+        // Whatever came of it, none of them must go on.
+        observation.notes.extend(process::end(&processes));
+        measured.map_err(|trouble| match trouble {
+            ClientTrouble::Failed(error) => {
+                self.elsewhere(&self.executor.interrupt.control(), error)
+            }
+            ClientTrouble::Exchanged(storage, effect) => match self.executor.interrupt.raised() {
+                true => Ended::Interrupted,
+                false => self.exchanged(*storage, effect, observation),
+            },
+            // It is no fault of the configuration: the trial is done again when the run is continued.
+            ClientTrouble::Lost(why) => {
+                observation.notes.push(why.clone());
+                self.executor.lost.replace(Some(why));
+                Ended::Interrupted
+            }
+        })?;
+        self.all_there()
+    }
+}
+
+/// Has every process begin to prepare.
+fn prepare(
+    trial: &Trial<'_>,
+    reached: &ClientsReached,
+    directory: &Path,
+    processes: &mut Vec<ClientProcess>,
+) -> Result<(), ClientTrouble> {
+    let study = trial.executor.study;
+    // The others know the directory by its name, and not by what this process holds open.
+    let name = directory.file_name().unwrap_or_default();
+    let directory = trial.standing.known_directory().join(name);
+    let (count, each) = study.clients_of(trial.configuration);
+    let clients = &reached.clients;
+    let count = count.map_or(clients.names.len(), |count| count as usize);
+    let seats = seated(
+        clients,
+        count,
+        each.unwrap_or(clients.processes),
+        trial.round,
+    );
+    let of = seats.len() as u32;
+    for (rank, seat) in (0..).zip(seats) {
+        let order = PhaseOrder {
+            name: study.name.clone(),
+            text: study.text.clone(),
+            configuration: trial.configuration,
+            workload: trial.workload,
+            directory: directory.clone(),
+            seed: trial.seed(),
+            seat: Some(ClientSeat {
+                rank,
+                of,
+                cold: study.policy.drop_caches,
+            }),
+        };
+        let request = PhaseRequest::Prepare(Box::new(order));
+        processes.push(ClientProcess::prepare(&reached.connection, seat, request)?);
+    }
+    Ok(())
+}
+
+/// Leads the processes of a trial through its phases.
+struct Conductor<'a> {
+    trial: &'a Trial<'a>,
+    processes: &'a mut Vec<ClientProcess>,
+}
+
+impl Conductor<'_> {
+    fn phases(&mut self, observation: &mut Observation) -> Result<(), ClientTrouble> {
+        let trial = self.trial;
+        let clock = &trial.executor.clock;
+        let began = clock.now_ns();
+        self.all_say(|reply| matches!(reply, PhaseReply::Prepared))?;
+        observation.prepare_ns = clock.now_ns().saturating_sub(began);
+        let workload = trial.workload();
+        let (mut outcomes, mut phases) = (Vec::new(), Vec::new());
+        let mut apart = None;
+        for (phase, name) in workload.phases().into_iter().enumerate() {
+            if workload.settles(phase) {
+                self.settle(observation)?;
+            }
+            trial.begins(name);
+            if phase == 0 {
+                observation.started_at = clock.today();
+            }
+            let common = self.phase(name)?;
+            let CommonOutcome {
+                outcome,
+                phase: how,
+                each,
+            } = common;
+            let offered = workload.offered_per_s(phase);
+            let offered = offered.map(|rate| rate * self.processes.len() as f64);
+            observation.elapsed_ns = observation.elapsed_ns.saturating_add(outcome.elapsed_ns);
+            observation
+                .phases
+                .push(phase_observation(name, &outcome, offered));
+            if how.window_ns == 0 {
+                apart = Some(self.apart(name, &each));
+            }
+            for (process, part) in self.processes.iter_mut().zip(each) {
+                process.part.phases.push(part);
+            }
+            outcomes.push(outcome);
+            phases.push(how);
+        }
+        if let Some(apart) = apart {
+            // A short phase may be over before the last has begun: the others still are what was asked.
+            if phases.iter().all(|how| how.window_ns == 0) {
+                return Err(ClientTrouble::Failed(apart));
+            }
+            observation.notes.push(apart);
+        }
+        self.conclude(&outcomes, phases, observation);
+        Ok(())
+    }
+
+    /// Conducts one phase, from the setting up of everybody to what all of them measured together.
+    fn phase(&mut self, name: &str) -> Result<CommonOutcome, ClientTrouble> {
+        self.ask_all(&PhaseRequest::SetUp)?;
+        self.all_say(|reply| matches!(reply, PhaseReply::SetUp))?;
+        compare_clocks(self.processes)?;
+        let slowest = self
+            .processes
+            .iter()
+            .map(|process| process.part.round_trip_ns);
+        let told = self.processes.len() as u64 * LEAD_EACH_NS;
+        let lead = LEAD_NS + told + slowest.max().unwrap_or(0) * LEAD_ROUND_TRIPS;
+        let instant = self.trial.executor.clock.now_ns() + lead;
+        let mut each = self.processes.iter();
+        each.try_for_each(|process| process.start_at(instant))?;
+        let replies = self.all_replied()?;
+        let measured = self.processes.iter_mut().zip(replies);
+        let measured = measured.map(|(process, reply)| process.measured(reply));
+        let measured = measured.collect::<Result<Vec<_>, ClientTrouble>>()?;
+        merge::common(name, measured).map_err(ClientTrouble::Failed)
+    }
+
+    fn all_replied(&self) -> Result<Vec<PhaseReply>, ClientTrouble> {
+        let stopped = || self.trial.executor.interrupt.raised();
+        all_replied(self.processes, &stopped)
+    }
+
+    /// Says why there was no time in which all of them were at work.
+    fn apart(&self, name: &str, each: &[ClientPhase]) -> String {
+        let each = || self.processes.iter().zip(each);
+        let last = each().max_by_key(|(_, part)| part.began_ns);
+        let first = each().min_by_key(|(_, part)| part.began_ns.saturating_add(part.elapsed_ns));
+        let (Some((late, began)), Some((early, ended))) = (last, first) else {
+            return "no client took part".to_owned();
+        };
+        format!(
+            "the clients did not measure {name} at the same time: {} began {} after the first, when {} had ended after {}; give them more to do",
+            late.part.client,
+            unit::time_ns(began.began_ns as f64),
+            early.part.client,
+            unit::time_ns(ended.elapsed_ns as f64),
+        )
+    }
+
+    /// Has all clients write back what they have, and empty their caches.
+    fn settle(&mut self, observation: &mut Observation) -> Result<(), ClientTrouble> {
+        let clock = &self.trial.executor.clock;
+        let began = clock.now_ns();
+        self.trial.begins("settle");
+        self.ask_all(&PhaseRequest::Settle)?;
+        let replies = self.all_replied()?;
+        let mut caches = Vec::new();
+        for (process, reply) in self.processes.iter_mut().zip(replies) {
+            if let PhaseReply::Settled { caches: how } = reply {
+                caches.push(how.clone());
+                process.part.caches = how;
+            }
+        }
+        // The trial is as warm as its warmest client.
+        let warmth = |how: &String| {
+            ["drop_caches", "advice"]
+                .iter()
+                .position(|known| how == known)
+        };
+        let worst = caches
+            .into_iter()
+            .max_by_key(|how| warmth(how).unwrap_or(usize::MAX));
+        observation.settled = Settled {
+            caches: worst.unwrap_or_default(),
+            ..Settled::default()
+        };
+        observation.settle_ns += clock.now_ns().saturating_sub(began);
+        Ok(())
+    }
+
+    /// The figures of a trial whose phases are done.
+    fn conclude(
+        &mut self,
+        outcomes: &[PhaseOutcome],
+        phases: Vec<CommonPhase>,
+        observation: &mut Observation,
+    ) {
+        let workload = self.trial.workload();
+        let each = self.processes.iter().map(|process| process.part.clone());
+        let clients = ClientsTogether {
+            each: each.collect(),
+            phases,
+        };
+        observation.counted = Counted {
+            // The stack's own, which no client counts.
+            line: self.trial.standing.line(),
+            ..merge::counted(&clients.each)
+        };
+        observation.metrics = workload.evaluate(outcomes);
+        observation.resolution = workload.resolution(outcomes, &observation.metrics);
+        let own = workload.metrics();
+        let head = &self.trial.executor.study.workload_heads[self.trial.workload];
+        if head.metrics.len() > own.len() {
+            observation
+                .metrics
+                .extend(together::window_values(&own, &clients));
+        }
+        observation.clients = Some(clients);
+    }
+
+    fn ask_all(&self, request: &PhaseRequest) -> Result<(), ClientTrouble> {
+        let mut each = self.processes.iter();
+        each.try_for_each(|process| process.ask(request.clone()))
+    }
+
+    /// Waits until all have said one thing.
+    fn all_say(&self, said: impl Fn(&PhaseReply) -> bool) -> Result<(), ClientTrouble> {
+        let replies = self.all_replied()?;
+        let mut replied = self.processes.iter().zip(replies);
+        match replied.find(|(_, reply)| !said(reply)) {
+            None => Ok(()),
+            Some((process, reply)) => {
+                Err(process.failed(format!("an unexpected answer: {reply:?}")))
+            }
+        }
+    }
+}
+
+/// Compares the clocks of all processes with ours. The readings of each are spread: what delays one of
+/// them does not delay all.
+fn compare_clocks(processes: &mut [ClientProcess]) -> Result<(), ClientTrouble> {
+    processes.iter_mut().for_each(ClientProcess::forget_clocks);
+    for _ in 0..CLOCK_READINGS {
+        processes
+            .iter_mut()
+            .try_for_each(ClientProcess::read_clocks)?;
+    }
+    Ok(())
+}

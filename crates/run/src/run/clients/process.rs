@@ -1,0 +1,240 @@
+//! One process of a client, as the conductor knows it: its conversation and its clock.
+
+use std::time::Duration;
+
+use super::seating::Seated;
+use stackrace_base::event::{ClientPart, Counted, ExchangedStorage, PhaseObservation};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::observe;
+use stackrace_remote::agent::connection::{Connection, ConnectionError, Conversation};
+use stackrace_remote::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
+use std::sync::Arc;
+
+/// Time that reading a clock may take: a client that takes longer is lost.
+const CLOCK_PATIENCE: Duration = Duration::from_secs(4);
+
+/// Time that a client may take to end what it does after it was told to.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// Interval at which the processes that have not answered are looked at again.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Reason why a trial of clients cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ClientTrouble {
+    /// A client is gone: no trial can go on without it.
+    Lost(String),
+    /// The trial failed, or was called off.
+    Failed(String),
+    /// The storage that a client sees is another one; with what failed because of that.
+    Exchanged(Box<ExchangedStorage>, Option<String>),
+}
+
+/// A process that measures.
+pub(super) struct ClientProcess {
+    seat: Seated,
+    connection: Arc<Connection>,
+    conversation: Conversation,
+    /// Time by which its monotonic clock is ahead of ours, ns.
+    ahead_ns: i64,
+    /// Facts known of it until now.
+    pub part: ClientPart,
+}
+
+/// A phase as one process measured it.
+pub(super) struct ClientMeasured {
+    /// Observation of the process.
+    pub observation: PhaseObservation,
+    /// Time at which it began, by our monotonic clock, ns.
+    pub began_ns: i64,
+}
+
+impl ClientProcess {
+    /// Asks it to prepare.
+    ///
+    /// # Errors
+    /// It is lost; said with its name.
+    pub(super) fn prepare(
+        connection: &Arc<Connection>,
+        seat: Seated,
+        request: PhaseRequest,
+    ) -> Result<Self, ClientTrouble> {
+        let opened = connection.open(seat.machine, &WorkerRequest::Phase(request));
+        let lost = |error| ClientTrouble::Lost(format!("{}: {error}", seat.client));
+        let conversation = opened.map_err(lost)?;
+        let part = ClientPart {
+            client: seat.client.clone(),
+            process: seat.process,
+            ..ClientPart::default()
+        };
+        Ok(Self {
+            seat,
+            connection: Arc::clone(connection),
+            conversation,
+            ahead_ns: 0,
+            part,
+        })
+    }
+
+    /// Puts its name before what is said of it.
+    pub(super) fn named(&self, what: impl std::fmt::Display) -> String {
+        format!("{}: {what}", self.seat.client)
+    }
+
+    fn lost(&self, why: impl std::fmt::Display) -> ClientTrouble {
+        ClientTrouble::Lost(self.named(why))
+    }
+
+    pub(super) fn failed(&self, why: impl std::fmt::Display) -> ClientTrouble {
+        ClientTrouble::Failed(self.named(why))
+    }
+
+    /// Asks for the next thing.
+    ///
+    /// # Errors
+    /// It is lost.
+    pub(super) fn ask(&self, request: PhaseRequest) -> Result<(), ClientTrouble> {
+        let sent = self.conversation.send(&WorkerRequest::Phase(request));
+        sent.map_err(|error| self.lost(error))
+    }
+
+    /// Has it begin at a time of our clock.
+    ///
+    /// # Errors
+    /// It is lost.
+    pub(super) fn start_at(&self, ours_ns: u64) -> Result<(), ClientTrouble> {
+        let at_ns = ours_ns.saturating_add_signed(self.ahead_ns);
+        self.ask(PhaseRequest::StartAt { at_ns })
+    }
+
+    /// Reads its clocks once, and keeps what it learns if this was the shortest round trip.
+    ///
+    /// # Errors
+    /// It is lost.
+    pub(super) fn read_clocks(&mut self) -> Result<(), ClientTrouble> {
+        let lost = |error: ConnectionError| self.lost(error);
+        let before_ns = SystemClock.now_ns();
+        let asked = self
+            .connection
+            .open(self.seat.machine, &WorkerRequest::Clocks);
+        let reply = asked.and_then(|asked| asked.receive_within(CLOCK_PATIENCE));
+        let reply = reply.map_err(lost)?;
+        let (after_ns, wall_ns) = (SystemClock.now_ns(), SystemClock.unix_ns());
+        let Some(WorkerReply::Clocks {
+            monotonic_ns,
+            unix_ns,
+        }) = reply
+        else {
+            return Err(match reply {
+                Some(WorkerReply::Undelivered { why, .. }) => self.lost(why),
+                _ => self.lost("it does not answer"),
+            });
+        };
+        let round_trip_ns = after_ns.saturating_sub(before_ns);
+        if self.part.round_trip_ns == 0 || round_trip_ns < self.part.round_trip_ns {
+            self.part.round_trip_ns = round_trip_ns.max(1);
+            // Read somewhere in between: the middle is wrong by half of the round trip at most.
+            let middle = i128::from(before_ns) + i128::from(round_trip_ns / 2);
+            self.ahead_ns = signed(i128::from(monotonic_ns) - middle);
+            let wall = i128::from(wall_ns) - i128::from(round_trip_ns / 2);
+            self.part.wall_clock_ahead_ns = signed(i128::from(unix_ns) - wall);
+        }
+        Ok(())
+    }
+
+    /// Forgets what it knows of the clocks: they drift.
+    pub(super) fn forget_clocks(&mut self) {
+        self.part.round_trip_ns = 0;
+    }
+
+    /// A reply, if there is one.
+    fn replied(&self) -> Result<Option<PhaseReply>, ClientTrouble> {
+        match self.conversation.receive_within(Duration::ZERO) {
+            Ok(None) => Ok(None),
+            Ok(Some(WorkerReply::Phase(PhaseReply::Failed(error)))) => Err(self.failed(error)),
+            Ok(Some(WorkerReply::Phase(PhaseReply::Exchanged { storage, effect }))) => {
+                let storage = storage.seen_by(Some(&self.seat.client));
+                Err(ClientTrouble::Exchanged(Box::new(storage), effect))
+            }
+            Ok(Some(WorkerReply::Phase(PhaseReply::Ended))) => Err(self.failed("it stopped")),
+            Ok(Some(WorkerReply::Phase(reply))) => Ok(Some(reply)),
+            Ok(Some(WorkerReply::Undelivered { why, .. })) => Err(self.lost(why)),
+            Ok(Some(WorkerReply::Refused { text, .. })) => Err(self.failed(text)),
+            Ok(Some(other)) => Err(self.failed(format!("an unexpected answer: {other:?}"))),
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    /// Takes in that a phase is over.
+    pub(super) fn measured(&mut self, reply: PhaseReply) -> Result<ClientMeasured, ClientTrouble> {
+        let PhaseReply::Measured {
+            observation,
+            began_ns,
+            counted,
+            ..
+        } = reply
+        else {
+            return Err(self.failed(format!("an unexpected answer: {reply:?}")));
+        };
+        let counted = counted.map_or_else(Counted::default, |counted| *counted);
+        observe::add(&mut self.part.counted, &counted);
+        Ok(ClientMeasured {
+            observation: *observation,
+            began_ns: signed(i128::from(began_ns) - i128::from(self.ahead_ns)),
+        })
+    }
+}
+
+/// Waits until all have replied once. One that is lost or fails is found while others still work.
+///
+/// # Errors
+/// The first that cannot go on, with its name; `stopped` says so.
+pub(super) fn all_replied(
+    processes: &[ClientProcess],
+    stopped: &dyn Fn() -> bool,
+) -> Result<Vec<PhaseReply>, ClientTrouble> {
+    let mut replies: Vec<Option<PhaseReply>> = processes.iter().map(|_| None).collect();
+    loop {
+        let mut waiting = false;
+        for (process, reply) in processes.iter().zip(&mut replies) {
+            if reply.is_none() {
+                *reply = process.replied()?;
+                waiting |= reply.is_none();
+            }
+        }
+        if !waiting {
+            return Ok(replies.into_iter().flatten().collect());
+        }
+        if stopped() {
+            return Err(ClientTrouble::Failed("stopped".to_owned()));
+        }
+        SystemClock.sleep(LOOK);
+    }
+}
+
+/// Tells all to end what they do, and waits for a while until they have. The first that has not ended
+/// by then, with its name.
+pub(super) fn end(processes: &[ClientProcess]) -> Option<String> {
+    for process in processes {
+        // One that is lost ends by itself.
+        let _ = process.ask(PhaseRequest::Stop);
+    }
+    let began = SystemClock.now_ns();
+    processes.iter().find_map(|process| {
+        loop {
+            let waited = SystemClock.now_ns().saturating_sub(began);
+            let left = ENDING.saturating_sub(Duration::from_nanos(waited));
+            match process.conversation.receive_within(left) {
+                Ok(Some(_)) => {}
+                // The conversation is over: nothing goes on there.
+                Err(_) => return None,
+                Ok(None) => return Some(process.named("it goes on after it was told to stop")),
+            }
+        }
+    })
+}
+
+/// A difference of two clocks. None of them is 292 years ahead.
+fn signed(ns: i128) -> i64 {
+    i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+}

@@ -1,0 +1,513 @@
+//! The loop of a run: it draws the order of each round, checks the results, and says when to stop.
+
+use std::collections::BTreeSet;
+
+use stackrace_stats::FIRST_LOOK;
+
+use super::executor::{Broken, Executor, Turned, Watcher};
+use super::ledger::SharedLedger;
+use super::trial_kind::{TrialKind, io_limit, trial_kinds};
+use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
+use stackrace_base::unit;
+use stackrace_judge::verdict::{self, Evidence, State};
+use stackrace_load::workload::Slicing;
+use stackrace_remote::agent::message::Turn;
+use stackrace_study::plan;
+use stackrace_study::study::{Configuration, Provision, RoundOrder, Study};
+
+/// A round may end so much later than the time allowed, as a share of it: how long it takes is an
+/// estimate, and the time left over would be of no use.
+const TIME_TOLERANCE: f64 = 0.03;
+/// The same before the first check: rounds that end without any verdict are of no use at all.
+const FIRST_TIME_TOLERANCE: f64 = 0.10;
+
+/// Reason why an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The question is answered.
+    Decided,
+    /// The figures are too coarse for what is open: no further round would change that.
+    Resolution,
+    /// All rounds the study allows are done.
+    Rounds,
+    /// Another round, or the rounds up to the next check, would end too late.
+    Time,
+    /// The user stopped it.
+    Interrupted,
+    /// Too few configurations are left to compare, or the record cannot be written.
+    Failed,
+    /// The connection to a worker is lost.
+    Lost,
+}
+
+impl Reason {
+    /// Returns the word that stands on record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Decided => "decided",
+            Self::Resolution => "resolution",
+            Self::Rounds => "rounds",
+            Self::Time => "time",
+            Self::Interrupted => "interrupted",
+            Self::Failed | Self::Lost => "failed",
+        }
+    }
+}
+
+/// Orders turns and decides when the run is over.
+pub struct Coordinator<'a> {
+    /// The question.
+    pub study: &'a Study,
+    /// Ledger to which results go.
+    pub ledger: SharedLedger,
+    /// Watcher that is told of checks and warnings.
+    pub watcher: &'a dyn Watcher,
+}
+
+impl Coordinator<'_> {
+    /// Runs until there is a reason to end; the stacks are torn down whatever happens.
+    ///
+    /// # Errors
+    /// The record cannot be written: nothing measured after that would survive.
+    pub fn run(&self, executor: &mut dyn Executor) -> Result<Reason, Broken> {
+        self.tell_no_slices(executor)?;
+        let ended = self.rounds(executor);
+        // Also after an error, and before it is passed on: nothing may stand when this returns.
+        let torn_down = executor.end();
+        let (reason, detail) = ended?;
+        torn_down?;
+        self.append(Event::RunEnded {
+            reason: reason.word().to_owned(),
+            detail,
+        })?;
+        Ok(reason)
+    }
+
+    /// Says, before the first round, why nothing is measured in slices.
+    fn tell_no_slices(&self, executor: &dyn Executor) -> Result<(), Broken> {
+        let Some(why) = self.no_slices(executor) else {
+            return Ok(());
+        };
+        let text = format!("{why}: reads are measured in one go, not in slices");
+        self.watcher.warned(&text);
+        self.append(Event::Warned { text })
+    }
+
+    /// Says why nothing is measured in slices; `None` if something is, nothing could be, or it was said before.
+    fn no_slices(&self, executor: &dyn Executor) -> Option<String> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        if !record.complete_rounds().is_empty() {
+            return None;
+        }
+        if let Some(why) = self.study.no_slices() {
+            return Some(why.to_owned());
+        }
+        let mut workloads = 0..self.study.workload_heads.len();
+        let could = |workload| self.study.slicing(workload) != Slicing::Never;
+        if !executor.slices() || !workloads.any(could) {
+            return None;
+        }
+        let limit = io_limit(self.study, record)?;
+        Some(format!(
+            "a control group limits the I/O of this program ({limit})"
+        ))
+    }
+
+    fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {
+        let decide = &self.study.decide;
+        loop {
+            let done = self.ledger.lock().record().complete_rounds().len() as u32;
+            if let Some(end) = self.look(done)? {
+                return Ok(end);
+            }
+            if done >= decide.rounds_max {
+                return Ok((
+                    Reason::Rounds,
+                    format!("all {done} rounds the study allows are done"),
+                ));
+            }
+            if let Some(detail) = self.too_late(done) {
+                return Ok((Reason::Time, detail));
+            }
+            let live = self.live();
+            // A study of one configuration measures without comparing.
+            let enough = if self.study.configurations.len() > 1 {
+                2
+            } else {
+                1
+            };
+            if live.len() < enough {
+                let detail = match live.len() {
+                    0 => "no configuration is left: all failed, see their errors",
+                    _ => "one configuration is left: the others failed, see their errors",
+                };
+                return Ok((Reason::Failed, detail.to_owned()));
+            }
+            match self.round(done + 1, &live, executor)? {
+                Turned::Done => {}
+                Turned::Interrupted => {
+                    let detail = format!("stopped by the user in round {}", done + 1);
+                    return Ok((Reason::Interrupted, detail));
+                }
+                Turned::Lost(why) => {
+                    let detail = format!("{why}; what was measured until then is kept");
+                    return Ok((Reason::Lost, detail));
+                }
+            }
+        }
+    }
+
+    /// Checks the results after a round, from the third on.
+    fn look(&self, done: u32) -> Result<Option<(Reason, String)>, Broken> {
+        if done < FIRST_LOOK {
+            return Ok(None);
+        }
+        let (verdict, dropped, whole, before) = {
+            let ledger = self.ledger.lock();
+            let record = ledger.record();
+            let mut evidence = Evidence::of(record);
+            let before = record.checked_at(done);
+            // The check is on record already, from an execution that ended right after it: what it
+            // decided stands.
+            let whole = match before {
+                true => Vec::new(),
+                false => verdict::end_slices(&evidence),
+            };
+            // The verdict of this check does not count the slices that end with it.
+            let ended = whole.iter().map(|ended| (done, ended.clone()));
+            evidence.slices_ended.extend(ended);
+            let verdict = verdict::judge(&evidence);
+            let dropped = match self.study.crash {
+                // One that is slower may be the one that keeps its promises.
+                Some(_) => Vec::new(),
+                // The run ends here: none is left out of anything.
+                None if verdict::may_stop(&verdict, &self.study.decide) => Vec::new(),
+                None => verdict::to_drop(&evidence, &self.study.decide),
+            };
+            (verdict, dropped, whole, before)
+        };
+        for ended in &whole {
+            let name = &self.study.workload_heads[ended.workload].name;
+            let why = &ended.why;
+            self.watcher
+                .warned(&format!("{name} is no longer measured in slices: {why}"));
+        }
+        if !before {
+            self.append(Event::Checked {
+                rounds: done,
+                sentence: verdict.sentence.clone(),
+                dropped,
+                whole,
+            })?;
+        }
+        self.watcher.looked(&verdict);
+        let one_left = self.live().len() == 1 && verdict.state != State::TooFew;
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        // One that is alone because the others failed has not won.
+        let winner = one_left && !record.dropped().is_empty();
+        let decided = match &self.study.crash {
+            // What is asked is what is kept; speed stands beside it.
+            Some(_) if self.study.decide.until == Until::Never => false,
+            Some(crash) => verdict::cuts_decide(record, &verdict, crash.cuts, crash.enough),
+            None => verdict::may_stop(&verdict, &self.study.decide) || winner,
+        };
+        // Stopped, but not answered: a script must not take it for an answer.
+        let reason = match verdict.too_coarse && !verdict.settled {
+            true => Reason::Resolution,
+            false => Reason::Decided,
+        };
+        Ok(decided.then_some((reason, verdict.sentence)))
+    }
+
+    /// Says why the next round must not begin, if the time allowed would not do.
+    fn too_late(&self, done: u32) -> Option<String> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let tolerance = match done < FIRST_LOOK {
+            true => FIRST_TIME_TOLERANCE,
+            false => TIME_TOLERANCE,
+        };
+        let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + tolerance);
+        let left = allowed - record.elapsed_seconds();
+        let evidence = Evidence::of(record);
+        let Some(mut mean) = evidence.round_seconds else {
+            // How long a round takes is not known before one is done.
+            return (left <= 0.0).then(|| "the time allowed is over".to_owned());
+        };
+        if done == 1 && self.study.policy.provision == Provision::Once {
+            // The first round has also laid out the data: its trials alone are a fairer guess.
+            let trials = evidence.trials.iter().map(|trial| trial.elapsed_ns);
+            mean = mean.min(trials.sum::<u64>() as f64 / 1e9);
+        }
+        let next = (done + 1).max(FIRST_LOOK);
+        // A verdict comes only at a check: rounds that cannot reach one would be spent for nothing.
+        let needed = f64::from(next - done) * mean;
+        (needed > left).then(|| {
+            format!(
+                "the next verdict comes after {next} rounds, {} more; that takes about {}, and {} of the time allowed are left",
+                next - done,
+                unit::long_time(needed),
+                unit::long_time(left)
+            )
+        })
+    }
+
+    /// Configurations that are still tried.
+    fn live(&self) -> Vec<usize> {
+        let ledger = self.ledger.lock();
+        let dropped = Evidence::of(ledger.record()).dropped;
+        (0..self.study.configurations.len())
+            .filter(|t| !dropped.iter().any(|(gone, _)| gone == t))
+            .collect()
+    }
+
+    /// Runs one round, up to the turn that was not done.
+    fn round(
+        &self,
+        round: u32,
+        live: &[usize],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        let (order, orders) = self.orders(round, live);
+        self.append(Event::RoundStarted {
+            round,
+            order: order.clone(),
+            orders: orders.clone(),
+        })?;
+        // Without orders within workloads, each turn is whole.
+        let turned = match orders.is_empty() {
+            true => self.whole_turns(round, &order, live, executor)?,
+            false => self.workload_by_workload(round, &orders, executor)?,
+        };
+        if turned == Turned::Done {
+            self.append(Event::RoundFinished { round })?;
+        }
+        Ok(turned)
+    }
+
+    /// The order of the configurations, and, where partners are to be adjacent, that within each
+    /// workload; as they were drawn if the round was begun already.
+    fn orders(&self, round: u32, live: &[usize]) -> (Vec<usize>, Vec<Vec<usize>>) {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        if let Some(drawn) = record.order_of(round).zip(record.orders_of(round)) {
+            return drawn;
+        }
+        let (seed, hash) = (self.study.seed, self.study.hash());
+        let order = plan::order(seed, &hash, round, live);
+        let orders = match self.study.policy.order {
+            RoundOrder::Turns => Vec::new(),
+            RoundOrder::Adjacent => (0..self.study.workload_heads.len())
+                .map(|workload| plan::order_within(seed, &hash, round, workload, live))
+                .collect(),
+        };
+        (order, orders)
+    }
+
+    /// Executes whole turns: each configuration goes through all workloads in its turn.
+    fn whole_turns(
+        &self,
+        round: u32,
+        order: &[usize],
+        live: &[usize],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        let turns = order.iter().copied().enumerate();
+        // The order was drawn when others were live, too; a resumed round keeps it.
+        let turns = turns.filter(|(_, configuration)| live.contains(configuration));
+        let turns = turns.map(|(position, configuration)| Turn {
+            round,
+            position,
+            configuration,
+            missing: self.missing(round, configuration),
+            keep: self.study.policy.provision == Provision::Once,
+            lies_on: self.lies_on(configuration),
+        });
+        let turns: Vec<Turn> = turns.filter(|turn| !turn.missing.is_empty()).collect();
+        executor.announce(&turns);
+        for turn in &turns {
+            match executor.execute(turn)? {
+                Turned::Done => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Turned::Done)
+    }
+
+    /// Executes a round workload by workload: within one the configurations follow each other at once, or take turns in
+    /// slices, so that what drifts has little time to come between them.
+    fn workload_by_workload(
+        &self,
+        round: u32,
+        orders: &[Vec<usize>],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        // Fixed for the whole round: every configuration gets the same workloads.
+        let asked = self.asked(round, executor.slices());
+        for at in 0..asked.len() {
+            let (workload, kind) = asked[at];
+            let order = &orders[workload];
+            let turned = match kind {
+                TrialKind::Whole => self.one_by_one(round, order, &asked[at..], executor)?,
+                TrialKind::Sliced(ns) => {
+                    let turns = self.turns_in_slices(round, order, &asked[at..]);
+                    match turns.is_empty() {
+                        true => Turned::Done,
+                        false => executor.execute_in_slices(&turns, ns)?,
+                    }
+                }
+            };
+            if turned != Turned::Done {
+                return Ok(turned);
+            }
+        }
+        Ok(Turned::Done)
+    }
+
+    /// Returns what every configuration is measured on in a round that goes workload by workload.
+    fn asked(&self, round: u32, in_slices: bool) -> Vec<(usize, TrialKind)> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let undecided = verdict::undecided_workloads(&Evidence::of(record));
+        let workloads = self.with_those_before(undecided).into_iter();
+        let kinds = |workload| match in_slices {
+            true => trial_kinds(self.study, record, workload, round),
+            false => vec![TrialKind::Whole],
+        };
+        workloads
+            .flat_map(|workload| {
+                kinds(workload)
+                    .into_iter()
+                    .map(move |kind| (workload, kind))
+            })
+            .collect()
+    }
+
+    /// The workloads, and those before them whose data they work on.
+    fn with_those_before(&self, workloads: Vec<usize>) -> Vec<usize> {
+        let mut all = BTreeSet::new();
+        for workload in workloads {
+            let data_of = |configuration: &Configuration| configuration.data_of(workload);
+            let first = self.study.configurations.iter().map(data_of).min();
+            all.extend(first.unwrap_or(workload)..=workload);
+        }
+        all.into_iter().collect()
+    }
+
+    fn one_by_one(
+        &self,
+        round: u32,
+        order: &[usize],
+        asked: &[(usize, TrialKind)],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        for (position, configuration) in order.iter().copied().enumerate() {
+            // One may have failed a moment ago.
+            if !self.live().contains(&configuration) || self.has(round, configuration, asked[0]) {
+                continue;
+            }
+            let turn = self.turn(round, position, configuration, asked);
+            match executor.execute(&turn)? {
+                Turned::Done => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Turned::Done)
+    }
+
+    /// The turns of all configurations that are left, if any of them lacks its trial: trials in slices
+    /// are measured together.
+    fn turns_in_slices(
+        &self,
+        round: u32,
+        order: &[usize],
+        asked: &[(usize, TrialKind)],
+    ) -> Vec<Turn> {
+        let live = self.live();
+        let placed = order.iter().copied().enumerate();
+        let live: Vec<_> = placed.filter(|(_, t)| live.contains(t)).collect();
+        if live.iter().all(|(_, t)| self.has(round, *t, asked[0])) {
+            return Vec::new();
+        }
+        let turns = live.into_iter();
+        turns
+            .map(|(position, t)| self.turn(round, position, t, asked))
+            .collect()
+    }
+
+    /// The turn of a configuration in the first workload of what is still asked in this round.
+    fn turn(
+        &self,
+        round: u32,
+        position: usize,
+        configuration: usize,
+        asked: &[(usize, TrialKind)],
+    ) -> Turn {
+        // A stack stays up for what this round still asks of it.
+        let mut later = asked[1..].iter();
+        let more = later.any(|later| !self.has(round, configuration, *later));
+        Turn {
+            round,
+            position,
+            configuration,
+            missing: vec![asked[0].0],
+            keep: more || self.study.policy.provision == Provision::Once,
+            lies_on: self.lies_on(configuration),
+        }
+    }
+
+    /// Returns what a configuration lay on when it was first set up in this run, also before a `resume`.
+    fn lies_on(&self, configuration: usize) -> Vec<StorageIdentity> {
+        let ledger = self.ledger.lock();
+        ledger.record().lies_on(configuration).to_vec()
+    }
+
+    /// Workloads of a configuration that have no complete trial in a round yet, of those that are
+    /// still to be decided.
+    fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
+        let asked = self.asked(round, false).into_iter();
+        let missing = asked.filter(|asked| {
+            !self.has(round, configuration, *asked)
+                || self.lacks_cuts(round, configuration, asked.0)
+        });
+        missing.map(|(workload, _)| workload).collect()
+    }
+
+    /// Returns true if a configuration has a complete trial of that workload and kind in a round.
+    fn has(&self, round: u32, configuration: usize, asked: (usize, TrialKind)) -> bool {
+        let ledger = self.ledger.lock();
+        let mut trials = ledger.record().trials();
+        trials.any(|trial| {
+            trial.round == round
+                && trial.configuration == configuration
+                && trial.workload == asked.0
+                && asked.1.is_of(trial.sliced.is_some())
+                && trial.ended == Ended::Complete
+        })
+    }
+
+    /// Returns true if the power of a trial is still to be cut.
+    fn lacks_cuts(&self, round: u32, configuration: usize, workload: usize) -> bool {
+        let Some(crash) = &self.study.crash else {
+            return false;
+        };
+        let ledger = self.ledger.lock();
+        let cuts = ledger.record().cuts();
+        let here = cuts.filter(|cut| {
+            (cut.round, cut.configuration, cut.workload) == (round, configuration, workload)
+        });
+        let lacks = here.count() < crash.cuts as usize;
+        // Only a workload that keeps a ledger is cut.
+        lacks
+            && ledger
+                .record()
+                .promised(round, configuration, workload)
+                .is_some()
+    }
+
+    fn append(&self, event: Event) -> Result<(), Broken> {
+        self.ledger.tell(event)
+    }
+}

@@ -1,0 +1,108 @@
+//! Storage that was exchanged: a trial counts only if its configuration lay on the same all the time.
+//!
+//! It is compared when a stack is set up (with what the configuration lay on first), and right before
+//! and right after each trial. In between, a private directory that is held open stays the same one.
+
+use super::executor::Broken;
+use super::local_executor::LocalExecutor;
+use super::trial::Trial;
+use stackrace_base::event::{Ended, ExchangedStorage, Observation};
+use stackrace_layers::stack::{self as stacks, StandingStack};
+use stackrace_remote::agent::message::Turn;
+use std::time::Duration;
+
+/// Number of looks, with a pause between two of them, before a trial fails.
+const LOOKS: usize = 3;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(30);
+
+impl LocalExecutor<'_> {
+    /// Tears down a stack that lies on something else than in the rounds before.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn set_up_elsewhere(
+        &self,
+        turn: &Turn,
+        stack: StandingStack,
+        exchanged: ExchangedStorage,
+    ) -> Result<Option<StandingStack>, Broken> {
+        let exchanged = exchanged.seen_by(self.machine.as_deref());
+        // Nothing of it is measured: its facts would look like those of the configuration.
+        self.tear_down(turn.round, turn.configuration, stack)?;
+        self.cannot_begin(turn, exchanged.sentence(), Some(exchanged))?;
+        Ok(None)
+    }
+
+    /// Returns what a configuration lay on that cannot be set up any more, if that is not there.
+    pub fn gone(&self, turn: &Turn) -> Option<ExchangedStorage> {
+        let stack = &self.study.configurations[turn.configuration].stack;
+        // A machine that does not answer says so in the error of the layer.
+        let exchanged = stacks::exchanged_below(stack, self.host, &turn.lies_on).ok()?;
+        Some(exchanged?.seen_by(self.machine.as_deref()))
+    }
+}
+
+impl Trial<'_> {
+    /// Fails a trial that would begin on something else than its stack was set up on.
+    ///
+    /// # Errors
+    /// It was exchanged.
+    pub(super) fn lies_where_it_lay(&self, observation: &mut Observation) -> Result<(), Ended> {
+        let host = self.executor.host;
+        let look = || {
+            let exchanged = self.standing.exchanged(host);
+            exchanged.map_err(|error| Ended::Failed {
+                error: error.to_string(),
+            })
+        };
+        let mut exchanged = look()?;
+        // One that is away for a moment (an automounter, another user's rename) was not worked in: the
+        // trial's own directory is held.
+        for _ in 1..LOOKS {
+            if exchanged.is_none() {
+                break;
+            }
+            host.pause(BETWEEN_LOOKS);
+            exchanged = look()?;
+        }
+        let Some(exchanged) = exchanged else {
+            return Ok(());
+        };
+        let exchanged = exchanged.seen_by(self.executor.machine.as_deref());
+        Err(self.exchanged(exchanged, None, observation))
+    }
+
+    /// The end of a trial whose storage was exchanged, with what failed because of that.
+    pub(super) fn exchanged(
+        &self,
+        exchanged: ExchangedStorage,
+        effect: Option<String>,
+        observation: &mut Observation,
+    ) -> Ended {
+        let error = exchanged.sentence();
+        observation.exchanged = Some(Box::new(exchanged));
+        // What failed is most likely the effect; both are said.
+        let error = match effect {
+            Some(effect) => format!("{error} ({effect})"),
+            None => error,
+        };
+        Ended::Failed { error }
+    }
+
+    /// Fails a trial, complete or not, that ended on something else than it began on.
+    pub(super) fn has_lain_there(&self, observation: &mut Observation) {
+        // It was so from the beginning, or the user stopped it: it does not count anyway.
+        if observation.exchanged.is_some() || observation.ended == Ended::Interrupted {
+            return;
+        }
+        let Err(Ended::Failed { error }) = self.lies_where_it_lay(observation) else {
+            return;
+        };
+        // As above: both are said.
+        let error = match &observation.ended {
+            Ended::Failed { error: effect } => format!("{error} ({effect})"),
+            _ => error,
+        };
+        observation.ended = Ended::Failed { error };
+    }
+}

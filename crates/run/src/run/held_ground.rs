@@ -1,0 +1,102 @@
+//! The storage of a trial as each of the machines sees it that measure beside the first one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use stackrace_base::event::{ExchangedStorage, StorageIdentity};
+use stackrace_layers::stack;
+use stackrace_machine::host::Host;
+use stackrace_remote::agent::message::PhaseReply;
+
+/// Reason why a machine beside the first one does not go on with a trial.
+pub enum GroundTrouble {
+    /// Something failed there.
+    Failed(String),
+    /// Its storage is another one; with what failed, most likely because of that.
+    Exchanged(Box<ExchangedStorage>, Option<String>),
+}
+
+impl From<String> for GroundTrouble {
+    fn from(error: String) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<&str> for GroundTrouble {
+    fn from(error: &str) -> Self {
+        Self::Failed(error.to_owned())
+    }
+}
+
+impl From<GroundTrouble> for PhaseReply {
+    fn from(trouble: GroundTrouble) -> Self {
+        match trouble {
+            GroundTrouble::Failed(error) => Self::Failed(error),
+            GroundTrouble::Exchanged(storage, effect) => Self::Exchanged { storage, effect },
+        }
+    }
+}
+
+/// Storage of the directories of a run, as it was when this machine first measured in each of them.
+#[derive(Debug, Default)]
+pub struct KnownGrounds(Mutex<BTreeMap<PathBuf, StorageIdentity>>);
+
+impl KnownGrounds {
+    /// Looks at a directory that the user named, before each trial.
+    ///
+    /// # Errors
+    /// It is something else than before, or it cannot be found out.
+    pub fn check(&self, host: &dyn Host, path: &Path) -> Result<(), GroundTrouble> {
+        let mut known = self.0.lock();
+        let now = host.identity_of(path);
+        let Some(before) = known.get(path) else {
+            let first = now.map_err(|error| GroundTrouble::Failed(error.to_string()))?;
+            known.insert(path.to_path_buf(), first);
+            return Ok(());
+        };
+        match stack::compared(before, now.ok()) {
+            None => Ok(()),
+            Some(exchanged) => Err(GroundTrouble::Exchanged(Box::new(exchanged), None)),
+        }
+    }
+}
+
+/// Storage of the directories of a trial, as a machine beside the first one sees it.
+pub(super) struct HeldGround(Vec<(PathBuf, StorageIdentity)>);
+
+impl HeldGround {
+    /// Looks at them before the trial: what the user named comes first, as it says most.
+    ///
+    /// # Errors
+    /// One is not there, or it cannot be found out.
+    pub(super) fn of<'a>(
+        host: &dyn Host,
+        paths: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Self, String> {
+        let looked = paths.into_iter().map(|path| {
+            let before = host.identity_of(path).map_err(|error| error.to_string())?;
+            Ok((path.to_path_buf(), before))
+        });
+        Ok(Self(looked.collect::<Result<_, String>>()?))
+    }
+
+    /// Looks at them after a part of a trial, whatever came of it.
+    ///
+    /// # Errors
+    /// What failed; one of them is something else by now: what was there, and what is there.
+    pub(super) fn after<T>(
+        &self,
+        host: &dyn Host,
+        done: Result<T, String>,
+    ) -> Result<T, GroundTrouble> {
+        let exchanged = self.0.iter().find_map(|(path, before)| {
+            let now = host.identity_of(path).ok();
+            stack::compared(before, now)
+        });
+        match exchanged {
+            None => Ok(done?),
+            Some(exchanged) => Err(GroundTrouble::Exchanged(Box::new(exchanged), done.err())),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The log, the index and the record in memory, kept the same.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::executor::Broken;
+use stackrace_base::event::{Event, LogLine};
+use stackrace_results::record::{Index, Log, Record, RecordError};
+
+/// Keeper of every event of a run.
+pub struct Ledger {
+    log: Log,
+    index: Option<Index>,
+    record: Record,
+    /// Reason why the index is no longer kept, for the one who asks.
+    index_trouble: Option<String>,
+    copy: Option<LineCopy>,
+}
+
+/// A function that is told each line as it is written; it returns false if it wants no more of them.
+pub(super) type LineCopy = Box<dyn FnMut(&LogLine) -> bool + Send>;
+
+impl Ledger {
+    /// Joins a log that is open with what it holds already.
+    pub fn new(log: Log, index: Result<Index, RecordError>, record: Record) -> Self {
+        let mut trouble = None;
+        let mut index = index
+            .map_err(|error| trouble = Some(error.to_string()))
+            .ok();
+        let run = record.head.run.clone();
+        // An execution that was killed may have written lines that the index missed.
+        for line in &record.lines {
+            if let Some(open) = &mut index
+                && let Err(error) = open.note(&run, line)
+            {
+                trouble = Some(error.to_string());
+                index = None;
+            }
+        }
+        Self {
+            log,
+            index,
+            record,
+            index_trouble: trouble,
+            copy: None,
+        }
+    }
+
+    /// Returns all lines that were recorded so far, read.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Tells another of each line: first of those on record, then of the others as they are written.
+    pub fn copy_to(&mut self, mut copy: LineCopy) {
+        // `all` ends with the first line that is not wanted, and then none is.
+        if self.record.lines.iter().all(&mut copy) {
+            self.copy = Some(copy);
+        }
+    }
+
+    /// Returns why the index is not kept; `None` if it is.
+    pub fn index_trouble(&self) -> Option<&str> {
+        self.index_trouble.as_deref()
+    }
+
+    /// Writes one event. The log is the truth and must take it; a failing index is given up, as it
+    /// can be rebuilt from the log.
+    ///
+    /// # Errors
+    /// The log could not be written.
+    pub fn append(&mut self, event: Event) -> Result<(), RecordError> {
+        let line = self.log.append(event)?;
+        if let Some(index) = &mut self.index
+            && let Err(error) = index.note(&self.record.head.run, &line)
+        {
+            self.index_trouble = Some(error.to_string());
+            self.index = None;
+        }
+        // After the log: a line that is on record nowhere did not happen.
+        if self.copy.as_mut().is_some_and(|copy| !copy(&line)) {
+            self.copy = None;
+        }
+        self.record.push(line);
+        // The line is on record. What follows from here would be where no command looks for it.
+        self.in_place()
+    }
+
+    /// Makes sure that the log still is where it was made.
+    ///
+    /// # Errors
+    /// It was moved, with all its lines, or removed.
+    pub fn in_place(&self) -> Result<(), RecordError> {
+        self.log.in_place()
+    }
+}
+
+/// A ledger shared by the race and by the host that records its commands.
+#[derive(Clone)]
+pub struct SharedLedger(Arc<Mutex<Ledger>>);
+
+impl SharedLedger {
+    /// Lets several threads write to a ledger.
+    pub fn new(ledger: Ledger) -> Self {
+        Self(Arc::new(Mutex::new(ledger)))
+    }
+
+    /// The ledger, for as long as the guard lives.
+    pub fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock()
+    }
+
+    /// Writes one event.
+    ///
+    /// # Errors
+    /// As for [`Ledger::append`].
+    pub fn tell(&self, event: Event) -> Result<(), Broken> {
+        let written = self.lock().append(event);
+        written.map_err(|error| Broken(error.to_string()))
+    }
+}

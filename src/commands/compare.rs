@@ -1,0 +1,540 @@
+//! Existing directories compared with each other, without a study file.
+//!
+//! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
+//! anything is measured, the directories are looked at for reasons why the answer would mislead.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::commands::watched::{self, WatchedDirs};
+use crate::sizes::memory;
+use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
+use crate::sizes::sizing::{SizedPart, Sizing};
+use stackrace_base::event::StorageIdentity;
+use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
+use stackrace_machine::observe;
+use stackrace_places::place::clients::{self, AskedClients};
+use stackrace_places::place::taken::TakenDirs;
+use stackrace_run::execute::{self, FinishedRun};
+use stackrace_run::prepare::context::Context;
+use stackrace_run::prepare::first_round;
+use stackrace_run::prepare::observer::{Caught, Observer, Preparation};
+use stackrace_run::prepare::study_file::{self, Overrides};
+use stackrace_run::prepare::temporary;
+use stackrace_study::purpose::Purpose;
+use stackrace_study::study::Study;
+
+/// Rounds it does at most, if they turn out shorter than expected.
+const ROUNDS_MAX: u32 = 200;
+/// Share of the free space beyond which nothing is asked for.
+const FREE_SHARE: f64 = 0.8;
+/// Least data of a workload on each client, unless one machine alone would have less, bytes.
+const CLIENT_LEAST: u64 = 4 << 20;
+/// Least files of a workload on each client, unless one machine alone would have fewer.
+const CLIENT_FILES_LEAST: u64 = 100;
+/// Free bytes a directory must have to be tried at all.
+const FREE_LEAST: u64 = 64 << 20;
+
+/// One directory of the comparison.
+pub(crate) struct ComparedPath {
+    /// Absolute path, without links.
+    pub(crate) path: PathBuf,
+    /// Its path as text.
+    pub(crate) text: String,
+    mount: MountInfo,
+    /// Storage it lies on: the same until the run ends, or nothing counts.
+    lies_on: StorageIdentity,
+    free: u64,
+}
+
+/// Request for a comparison.
+pub(crate) struct CompareRequest {
+    /// Directories on the storage to compare.
+    pub(crate) directories: Vec<PathBuf>,
+    /// Purpose of the storage.
+    pub(crate) purpose: &'static Purpose,
+    /// Time that it may take, ns.
+    pub(crate) time_ns: u64,
+    /// True if it is a first impression, and said to be one.
+    pub(crate) quick: bool,
+    /// Bytes per workload; `None` for what fits the time.
+    pub(crate) size: Option<u64>,
+    /// A run whose sizes are to be repeated.
+    pub(crate) like: Option<String>,
+    /// True to go on until every workload is decided too.
+    pub(crate) each: bool,
+    /// True to go on where the comparison would mislead.
+    pub(crate) anyway: bool,
+    /// True to keep caches warm.
+    pub(crate) warm: bool,
+    /// Clients that measure at the same time; `None` if this machine measures.
+    pub(crate) clients: Option<AskedClients>,
+    /// Settings that the command line gives instead of the study.
+    pub(crate) overrides: Overrides,
+}
+
+/// A comparison that can be run.
+pub(crate) struct PreparedComparison {
+    /// Its study, read from the text that is shown and kept.
+    pub(crate) study: Study,
+    /// The run whose sizes it has; `None` if they are new.
+    like: Option<String>,
+    /// Seconds of a round, as far as it is known.
+    round_seconds: f64,
+    /// Work that there is no time for, in one sentence.
+    short: Option<String>,
+    /// Time spent on preparing, ns: part of the time that is allowed.
+    spent_ns: u64,
+    /// Warnings for the reader of its result.
+    warnings: Vec<String>,
+    sides: Vec<ComparedPath>,
+    /// Ctrl-C, caught since the first trial that finds a size.
+    interrupt: Arc<Interrupt>,
+    /// Its directories, so that no other run measures in them.
+    taken: TakenDirs,
+}
+
+/// Looks at the directories, finds out how fast they are, and writes the study.
+///
+/// # Errors
+/// The directories cannot be compared, or the comparison would mislead.
+pub(crate) fn prepare(
+    context: &Context,
+    request: &CompareRequest,
+    observer: &dyn Observer,
+) -> Result<PreparedComparison, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let (sides, warnings, taken) = comparable(&host, request)?;
+    // Before the first file is laid out: from here on, Ctrl-C has something to remove.
+    let interrupt = observer.catch_interrupt(temporary::LEFT)?;
+    let began = SystemClock.now_ns();
+    let shape = Shape::of(request.purpose, request.time_ns, sides.len());
+    let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
+    let known = match &request.like {
+        Some(run) => Some(memory::of_run(context, run)?),
+        // With sizes given, those of earlier runs do not matter.
+        None if request.size.is_some() => None,
+        None => memory::same_question(context, &written(&[])),
+    };
+    let (text, like, round) = match known {
+        Some(earlier) => {
+            let text = memory::with_those_of(&written(&shape.unsized_parts()), &earlier);
+            (text, Some(earlier.run), earlier.round_seconds)
+        }
+        None => {
+            // It is on the screen until the sizes are known, which may take a third of the time.
+            let under_way = (&*interrupt, &*observer.doing());
+            let sized = sized(context, request, &sides, &shape, &host, under_way)?;
+            // Sizes of another storage would be wrong for all rounds.
+            watched(&host, &sides).unchanged()?;
+            let seconds = round_seconds(&sized) / MEASURING_SHARE;
+            (written(&sized), None, Some(seconds))
+        }
+    };
+    let study = study_file::parse("compare", text.as_bytes())?;
+    let heads = study.workload_heads.iter();
+    let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
+    let shortest = shape.seconds * (sides.len() * names.len()) as f64;
+    let measuring = round.map_or(0.0, |round| round * MEASURING_SHARE);
+    let short = shape.left_out(&names, measuring, &context.command);
+    Ok(PreparedComparison {
+        study,
+        like,
+        round_seconds: round.unwrap_or(shortest / MEASURING_SHARE),
+        short,
+        spent_ns: SystemClock.now_ns().saturating_sub(began),
+        warnings,
+        sides,
+        interrupt,
+        taken,
+    })
+}
+
+/// The workloads there is time for, with their sizes, found by trying them.
+fn sized(
+    context: &Context,
+    request: &CompareRequest,
+    sides: &[ComparedPath],
+    shape: &Shape,
+    host: &LocalHost,
+    (interrupt, doing): (&Interrupt, &dyn Preparation),
+) -> Result<Vec<SizedPart>, Failure> {
+    // All sides do the same work, so the fullest one limits it.
+    let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
+    let directories = sides.iter().map(|side| (&*side.text, &*side.path));
+    let sizing = Sizing {
+        directories: directories.collect(),
+        parts: request.purpose.parts,
+        seconds: shape.seconds,
+        // What the workloads read or write over stays; one more writes or copies.
+        room: (free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64) as u64,
+        bytes: request.size,
+        cold: !request.warm,
+        interrupt,
+        doing,
+    };
+    let began = SystemClock.now_ns();
+    let mut sized = sizing.find(context, host, &shape.parts)?;
+    // Found out from here, by one process: all of them together do as much.
+    let processes = request.clients.as_ref().map_or(1, AskedClients::processes);
+    for part in &mut sized {
+        let size = &mut part.size;
+        size.bytes = (size.bytes / processes).max(CLIENT_LEAST.min(size.bytes));
+        size.files = (size.files / processes).max(CLIENT_FILES_LEAST.min(size.files));
+    }
+    if !request.overrides.ends_by_time() {
+        return Ok(sized);
+    }
+    let names: Vec<&str> = sides.iter().map(|side| side.text.as_str()).collect();
+    let sized = shape.fitting(sized, &names, &context.command)?;
+    if request.size.is_some() {
+        return Ok(sized);
+    }
+    let spent = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
+    let allowed = request.time_ns as f64 / 1e9;
+    let left = allowed - spent;
+    sizing.longer(&sized, shape.longer(&sized, left))
+}
+
+/// Runs a comparison to its end.
+///
+/// # Errors
+/// There is too little room for it, or it cannot be run.
+pub(crate) fn run(
+    context: &Context,
+    request: &CompareRequest,
+    prepared: PreparedComparison,
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    // Ctrl-C was caught when the sizes were found, and can be caught once.
+    let observer = &Caught {
+        interrupt: Arc::clone(&prepared.interrupt),
+        inner: observer,
+    };
+    let mut study = prepared.study;
+    // How long it may go on is not part of the text.
+    request.overrides.apply(&mut study);
+    // Before anything is counted: all of them need room.
+    if let Some(asked) = &request.clients {
+        asked.join(&mut study)?;
+    }
+    let decide = &mut study.decide;
+    decide.time_max_ns = decide.time_max_ns.saturating_sub(prepared.spent_ns).max(1);
+    if let Some(run) = &prepared.like {
+        observer.remark(&format!(
+            "the same sizes as in run {run}; --size BYTES gives others"
+        ));
+    }
+    if let Some(short) = &prepared.short {
+        observer.remark(short);
+    }
+    let needed = study.trial_disk_bytes();
+    for side in &prepared.sides {
+        if needed as f64 > side.free as f64 * FREE_SHARE {
+            return Err(Failure::refused(format!(
+                "{} has {} free; this comparison needs {} and leaves a fifth free",
+                side.text,
+                unit::bytes(side.free),
+                unit::bytes(needed)
+            ))
+            .next("free space there, or give less data with --size"));
+        }
+    }
+    // Sizes of a run that had more time may be too large for this one.
+    first_round::warn(&study.decide, prepared.round_seconds, observer);
+    let host = LocalHost::new(Arc::new(|_| ()));
+    // The run fixes what each side lies on when it sets it up: that must be what was looked at here.
+    watched(&host, &prepared.sides).unchanged()?;
+    let mut warnings = prepared.warnings;
+    warnings.extend(cache_warning(&study, request.warm));
+    if request.quick {
+        warnings.push(first_impression(request.time_ns));
+    }
+    for warning in &warnings {
+        observer.remark(&format!("warning: {warning}"));
+    }
+    if let Some(asked) = &request.clients {
+        // The first client takes the directories, which may be this very machine.
+        drop(prepared.taken);
+        let (of, by) = ((&study, &context.open_store()?), (asked, request.anyway));
+        return clients::run(context, of, None, by, observer, &warnings);
+    }
+    let of = (&study, &execute::checked_store(context, &study)?);
+    execute::start(context, of, &warnings, &[], observer)
+}
+
+/// Warns the reader of a result of `--quick`.
+pub(crate) fn first_impression(time_ns: u64) -> String {
+    format!(
+        "this is a first impression from {}: few rounds of short trials",
+        unit::long_time(time_ns as f64 / 1e9)
+    )
+}
+
+/// The directories of a comparison, and why it misleads: empty, unless it is made all the same.
+///
+/// # Errors
+/// A directory cannot be used, or the comparison would mislead.
+pub(crate) fn comparable(
+    host: &dyn Host,
+    request: &CompareRequest,
+) -> Result<(Vec<ComparedPath>, Vec<String>, TakenDirs), Failure> {
+    let sides = sides(host, &request.directories)?;
+    let mut warnings = misleading(&sides);
+    let (taken, others) = TakenDirs::take(sides.iter().map(|side| side.path.as_path()));
+    warnings.extend(others);
+    if !warnings.is_empty() && !request.anyway {
+        return Err(Failure::refused(warnings.join("\n       "))
+            .next("--anyway compares them all the same and keeps this with the result"));
+    }
+    Ok((sides, warnings, taken))
+}
+
+/// The directories, each of which can be used.
+pub(crate) fn sides(
+    host: &dyn Host,
+    directories: &[PathBuf],
+) -> Result<Vec<ComparedPath>, Failure> {
+    if directories.len() < 2 {
+        return Err(Failure::usage("one directory alone cannot be compared")
+            .next("name two or more: stackrace compare DIR DIR"));
+    }
+    let mut sides: Vec<ComparedPath> = Vec::new();
+    for directory in directories {
+        // Links resolved: two names of one directory are one.
+        let path = std::fs::canonicalize(directory).map_err(|error| {
+            Failure::refused(format!("{}: {error}", directory.display()))
+                .next("name an existing directory")
+        })?;
+        if !path.is_dir() {
+            return Err(
+                Failure::refused(format!("{} is no directory", path.display()))
+                    .next("name a directory on the storage you want to know about"),
+            );
+        }
+        let Some(text) = path.to_str().map(str::to_owned) else {
+            return Err(Failure::refused(format!(
+                "the name of {} is not UTF-8, and a study is text",
+                path.display()
+            ))
+            .next("rename it, or give it a plain name: mount --bind DIR /mnt/NAME"));
+        };
+        if sides.iter().any(|side| side.path == path) {
+            return Err(Failure::refused(format!("{text} is named twice"))
+                .next("compare two different directories"));
+        }
+        let mount = host
+            .mount_of(&path)
+            .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        let free = host
+            .free_bytes(&path)
+            .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        let lies_on = watched::lies_on(host, &path)?;
+        if free < FREE_LEAST {
+            return Err(
+                Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
+                    .next("free space there, or choose another directory"),
+            );
+        }
+        sides.push(ComparedPath {
+            path,
+            text,
+            mount,
+            lies_on,
+            free,
+        });
+    }
+    Ok(sides)
+}
+
+/// The directories as they were when they were first looked at.
+pub(crate) fn watched<'a>(host: &'a dyn Host, sides: &[ComparedPath]) -> WatchedDirs<'a> {
+    let before = sides.iter().map(|side| side.lies_on.clone());
+    WatchedDirs::known(host, before.collect())
+}
+
+/// Lists the reasons why comparing these would mislead, one sentence each.
+fn misleading(sides: &[ComparedPath]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (index, side) in sides.iter().enumerate() {
+        for other in &sides[..index] {
+            if side.mount.st_dev == other.mount.st_dev {
+                reasons.push(format!("{} and {} are on the same file system ({}): a difference between them would say nothing about storage", other.text, side.text, side.mount.file_system));
+            }
+        }
+    }
+    let memory =
+        |side: &&ComparedPath| matches!(side.mount.file_system.as_str(), "tmpfs" | "ramfs");
+    let (in_memory, on_disk): (Vec<&ComparedPath>, Vec<&ComparedPath>) =
+        sides.iter().partition(memory);
+    if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
+        reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
+    }
+    reasons
+}
+
+/// Warns where the data fit into memory and may be read from there.
+fn cache_warning(study: &Study, warm: bool) -> Option<String> {
+    let memory = observe::memory_bytes()?;
+    let largest = study.working_set_bytes();
+    if largest >= memory {
+        return None;
+    }
+    let fits = format!(
+        "the data of each trial ({} at most) fit into memory ({})",
+        unit::bytes(largest),
+        unit::bytes(memory)
+    );
+    if warm {
+        return Some(format!(
+            "{fits} and caches are kept warm: reads will come from memory, not from storage"
+        ));
+    }
+    // Root drops all caches, and each trial records what stayed: there is nothing to warn of.
+    (!rustix::process::geteuid().is_root()).then(|| format!(
+        "{fits}; without root only the files' own pages can be dropped before each measurement, not the file system's metadata; what was left in memory is counted beside each result, and writes end with fsync"
+    ))
+}
+
+/// The study `compare` writes for these directories where nothing else is asked for.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn written_for(paths: &[PathBuf]) -> String {
+    let (request, sides) = (request_for(paths), sides_of(paths));
+    let shape = Shape::of(request.purpose, request.time_ns, sides.len());
+    study(&request, &sides, &shape.unsized_parts())
+}
+
+/// Directories of which nothing is known.
+#[cfg(any(test, feature = "testing"))]
+fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
+    let side = |path: &PathBuf| ComparedPath {
+        path: path.clone(),
+        text: path.to_string_lossy().into_owned(),
+        mount: MountInfo {
+            id: 0,
+            st_dev: (0, 0),
+            root: path.clone(),
+            mount_point: path.clone(),
+            options: Vec::new(),
+            file_system: String::new(),
+            source: std::ffi::OsString::new(),
+        },
+        lies_on: StorageIdentity::default(),
+        free: u64::MAX,
+    };
+    paths.iter().map(side).collect()
+}
+
+/// Returns the request where nothing else is said than the directories.
+#[cfg(any(test, feature = "testing"))]
+fn request_for(paths: &[PathBuf]) -> CompareRequest {
+    CompareRequest {
+        directories: paths.to_vec(),
+        purpose: &stackrace_study::purpose::ALL[0],
+        time_ns: 120_000_000_000,
+        quick: false,
+        size: None,
+        like: None,
+        each: false,
+        anyway: false,
+        warm: false,
+        clients: None,
+        overrides: Overrides::default(),
+    }
+}
+
+/// A text as TOML has it.
+pub(crate) fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// The study, as text.
+fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) -> String {
+    let purpose = request.purpose;
+    let mut comment = format!("# Purpose: {}\n", purpose.name);
+    // Sizes that were asked for are not those of the same command without asking.
+    match (request.size, &request.like) {
+        (Some(_), _) => comment.push_str("# Sizes: given with --size\n"),
+        (None, Some(_)) => comment.push_str("# Sizes: given with --like\n"),
+        (None, None) => {}
+    }
+    let names_of_parts = sized.iter().map(|part| purpose.parts[part.index].name);
+    let asked = match sized.len() < purpose.parts.len() {
+        true => names_of_parts.collect::<Vec<_>>().join(", "),
+        false => purpose.summary.to_owned(),
+    };
+    let mut text = head(sides, &asked, &comment);
+    for SizedPart { index, size, .. } in sized {
+        let part = &purpose.parts[*index];
+        let _ = writeln!(
+            text,
+            "\n[[workload]]\nname = {}\nweight = {}\n{}",
+            quoted(part.name),
+            part.weight,
+            part.toml(size)
+        );
+    }
+    text + &conclude(request)
+}
+
+/// The beginning of a study of directories: what is asked of which.
+pub(crate) fn head(sides: &[ComparedPath], asked: &str, comment: &str) -> String {
+    let names: Vec<String> = short_names(sides);
+    let mut text = comment.to_owned();
+    let _ = writeln!(
+        text,
+        "title = {}",
+        quoted(&format!("{} for {asked}", names.join(" or ")))
+    );
+    let _ = writeln!(text, "\n[factors]\ndirectory = [");
+    for (name, side) in names.iter().zip(sides) {
+        let (name, path) = (quoted(name), quoted(&side.text));
+        let _ = writeln!(text, "  {{ label = {name}, value = {path} }},");
+    }
+    let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
+    text
+}
+
+/// The end of a study of directories: when it stops, and how a trial begins.
+pub(crate) fn conclude(request: &CompareRequest) -> String {
+    let until = if request.each { "each" } else { "overall" };
+    // A person reads the printed study; fractions of a millisecond are kept where they were asked for.
+    let time = match request.time_ns % 1_000_000 {
+        0 => format!("{} ms", request.time_ns / 1_000_000),
+        _ => format!("{} ns", request.time_ns),
+    };
+    let mut text = format!(
+        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{time}\"\nuntil = \"{until}\"\n"
+    );
+    let _ = writeln!(
+        text,
+        "\n[trial]\ndrop-caches = {0}\nremount = false\nprovision = \"once\"",
+        !request.warm
+    );
+    text
+}
+
+/// The last parts of the paths where they differ and can be read, else the whole paths.
+fn short_names(sides: &[ComparedPath]) -> Vec<String> {
+    let last = |path: &Path| {
+        path.file_name().map_or_else(
+            || path.display().to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    };
+    let short: Vec<String> = sides.iter().map(|side| last(&side.path)).collect();
+    let unique = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
+    if unique && short.iter().all(|name| !name.trim().is_empty()) {
+        short
+    } else {
+        sides.iter().map(|side| side.text.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

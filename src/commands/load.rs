@@ -1,0 +1,317 @@
+//! One workload on one place, once, now; no verdict, nothing kept.
+//!
+//! The way to a first operation is short: a file or device needs neither store nor journal. A
+//! directory gets a private subdirectory, which is in a journal before it is made.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::Access;
+use stackrace_engine::{Op, PhaseOutcome, residency};
+
+use crate::commands::load_target::LoadTarget;
+use crate::commands::watched::WatchedDirs;
+use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled};
+use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::setting::Settings;
+use stackrace_base::unit;
+use stackrace_layers::stack;
+use stackrace_load::workload::{Workload, WorkloadKind};
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::observe::{self, Snapshot};
+use stackrace_run::prepare::context::Context;
+use stackrace_run::prepare::temporary;
+use stackrace_run::run::{AroundPhase, SingleEnd, SingleTrial, phase_observation};
+
+/// Number of files of the data that are asked how much of them is in memory; more would take longer
+/// than the load.
+const RESIDENCY_FILES_MAX: usize = 512;
+
+/// Request for a load as the command line makes it.
+pub(crate) struct LoadRequest<'a> {
+    /// The kind of workload.
+    pub(crate) kind: &'a WorkloadKind,
+    /// Its settings, checked.
+    pub(crate) settings: Settings,
+    /// Workload that these settings make.
+    pub(crate) workload: Box<dyn Workload>,
+    /// Target that it is put on.
+    pub(crate) target: LoadTarget,
+    /// True if the data are dropped from the page cache before each phase.
+    pub(crate) cold: bool,
+    /// Seed of everything random.
+    pub(crate) seed: u64,
+}
+
+/// One phase as it went.
+pub(crate) struct LoadedPhase {
+    /// Name that the workload gives it.
+    pub(crate) name: &'static str,
+    /// Bytes of the data in the page cache before it, and bytes in all; `None` if they are not known.
+    pub(crate) resident: Option<(u64, u64)>,
+}
+
+/// Result of a load.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    /// The phases that began.
+    pub(crate) phases: Vec<LoadedPhase>,
+    /// Outcome of each phase; apart, because workloads evaluate them all together.
+    pub(crate) outcomes: Vec<PhaseOutcome>,
+    /// Figures; `None` for those that were not measured.
+    pub(crate) metrics: Vec<(MetricHead, Option<f64>)>,
+    /// Trouble that kept a phase from beginning; `None` if all began, or it was interrupted.
+    pub(crate) trouble: Option<String>,
+    /// True if it was stopped before its end.
+    pub(crate) interrupted: bool,
+    /// Counters of that time, as a trial of a run has them, for the audit; `None` if no phase ended.
+    pub(crate) trial: Option<Box<Observation>>,
+}
+
+/// Loads a place until the workload ends or is interrupted.
+///
+/// # Errors
+/// The workload cannot be put on this place; nothing was touched.
+pub(crate) fn run(
+    context: &Context,
+    request: &LoadRequest<'_>,
+    interrupt: &Interrupt,
+) -> Result<Loaded, Failure> {
+    if request.workload.uses_data_before() {
+        let what = "there is no workload before it whose data it could use";
+        return Err(Failure::refused(what).next("leave out same-data: it is for studies"));
+    }
+    match &request.target {
+        LoadTarget::Existing { path, bytes } => {
+            check_existing(request, path, *bytes)?;
+            Ok(Load::new(request, Path::new(""), Some(path)).run(interrupt))
+        }
+        LoadTarget::Directory(directory) => {
+            let host = LocalHost::new(Arc::new(|_| ()));
+            check_directory(request, &host, directory)?;
+            temporary::work(context, &host, |journal, id| {
+                let name = directory.display().to_string();
+                let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
+                let held = temporary::private(&host, journal, directory, "load", id, &name)?;
+                let mut loaded = Load::new(request, held.path(), None).run(interrupt);
+                loaded.trouble = loaded.trouble.map(|trouble| with_real_names(&trouble));
+                // Whatever else went wrong is most likely the effect.
+                loaded.trouble = watched.exchanged().or(loaded.trouble);
+                let mut outcomes = loaded.outcomes.iter_mut();
+                if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {
+                    error.path = with_real_names(&error.path.to_string_lossy()).into();
+                }
+                Ok(loaded)
+            })
+        }
+    }
+}
+
+/// Refuses a workload that would do more than read, or read more than there is.
+fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<(), Failure> {
+    request.workload.on_existing().map_err(|why| {
+        Failure::refused(format!(
+            "{} is a file or device, and {} cannot use it: {why}",
+            path.display(),
+            request.kind.name
+        ))
+        .next("name a directory, or only read: random mode=read, sequential mode=read")
+    })?;
+    let size = request
+        .settings
+        .optional_bytes("size")
+        .ok()
+        .flatten()
+        .unwrap_or(0);
+    if size > bytes {
+        return Err(Failure::refused(format!(
+            "{} holds {}, and {} are to be read",
+            path.display(),
+            unit::bytes(bytes),
+            unit::bytes(size)
+        ))
+        .next("leave size out: all of it"));
+    }
+    Ok(())
+}
+
+/// Refuses a directory that cannot take the data.
+fn check_directory(
+    request: &LoadRequest<'_>,
+    host: &dyn Host,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let refused = |why: &dyn std::fmt::Display| {
+        Failure::refused(format!("{} cannot be used: {why}", directory.display()))
+            .next("name a directory you may write to")
+    };
+    // What has to be installed is said before data are laid out for it.
+    if let Some(missing) = host.missing(&request.workload.needs()).first() {
+        return Err(Failure::unable(missing.to_string()).next(missing.next()));
+    }
+    if let Some(why) = request.workload.refused_on(host) {
+        return Err(Failure::refused(why).next("change what the program is given"));
+    }
+    // Asked before anything is made: the error is then about the directory itself.
+    rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|errno| refused(&std::io::Error::from(errno)))?;
+    let free = host
+        .free_bytes(directory)
+        .map_err(|error| refused(&error))?;
+    let needed = request.workload.cost().disk_bytes;
+    if needed > free {
+        return Err(Failure::refused(format!(
+            "{} has {} free; this needs {}",
+            directory.display(),
+            unit::bytes(free),
+            unit::bytes(needed)
+        ))
+        .next("free space there, or give less data"));
+    }
+    Ok(())
+}
+
+/// Adds what a phase did, and what the system counted meanwhile.
+fn count(
+    trial: &mut Observation,
+    name: &str,
+    outcome: &PhaseOutcome,
+    mut counted: Counted,
+    offered: Option<f64>,
+) {
+    let reads = outcome
+        .ops
+        .iter()
+        .filter(|op| matches!(op.op, Op::Read | Op::Open));
+    observe::asked_by_workload(&mut counted, reads.map(|op| op.bytes).sum());
+    observe::add(&mut trial.counted, &counted);
+    trial.elapsed_ns += outcome.elapsed_ns;
+    trial.phases.push(phase_observation(name, outcome, offered));
+}
+
+/// A load under way: the trial of it, and what is counted around each phase.
+struct Load<'a> {
+    request: &'a LoadRequest<'a>,
+    directory: &'a Path,
+    existing: Option<&'a Path>,
+    /// Block devices under it.
+    devices: Vec<String>,
+    /// The counters before the phase under way.
+    before: Option<Snapshot>,
+    /// Bytes of the data in the page cache before it, and in all; `None` if that is not known.
+    resident: Option<(u64, u64)>,
+    phases: Vec<LoadedPhase>,
+    trial: Observation,
+}
+
+impl AroundPhase for Load<'_> {
+    fn before(&mut self, phase: usize) {
+        let settles = self.request.workload.settles(phase);
+        self.resident = settles.then(|| self.settle()).flatten();
+        if settles {
+            self.trial.settled = self.settled();
+        }
+        self.before = Some(Snapshot::take(&self.devices));
+    }
+
+    fn after(&mut self, phase: usize, outcome: &PhaseOutcome) {
+        let workload = &self.request.workload;
+        let name = workload.phases()[phase];
+        if let Some(before) = self.before.take() {
+            let counted = before.until(&Snapshot::take(&self.devices));
+            let offered = workload.offered_per_s(phase);
+            count(&mut self.trial, name, outcome, counted, offered);
+        }
+        let resident = self.resident;
+        self.phases.push(LoadedPhase { name, resident });
+    }
+}
+
+impl<'a> Load<'a> {
+    fn new(request: &'a LoadRequest<'a>, directory: &'a Path, existing: Option<&'a Path>) -> Self {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        Self {
+            request,
+            directory,
+            existing,
+            devices: stack::devices_under(&host, existing.unwrap_or(directory)),
+            before: None,
+            resident: None,
+            phases: Vec::new(),
+            trial: Observation {
+                settled: Settled {
+                    caches: "none".to_owned(),
+                    ..Settled::default()
+                },
+                ..Observation::unmeasured(Ended::Complete)
+            },
+        }
+    }
+
+    /// Lays out the data, and runs all phases until one fails or is interrupted.
+    fn run(mut self, interrupt: &Interrupt) -> Loaded {
+        let workload = &*self.request.workload;
+        let trial = SingleTrial {
+            workload,
+            directory: self.directory,
+            existing: self.existing,
+            cold: self.request.cold,
+            seed: self.request.seed,
+            interrupt,
+        };
+        let done = trial.run(&mut self);
+        let heads = workload.metrics();
+        // Figures are made of all phases together.
+        let values = match done.outcomes.len() == workload.phases().len() {
+            true => workload.evaluate(&done.outcomes),
+            false => vec![None; heads.len()],
+        };
+        let trouble = match &done.end {
+            SingleEnd::NotBegun(why) => Some(why.clone()),
+            // An operation that failed is in the outcome of its phase.
+            SingleEnd::Complete | SingleEnd::Interrupted | SingleEnd::Failed(_) => None,
+        };
+        Loaded {
+            phases: self.phases,
+            metrics: heads.into_iter().zip(values).collect(),
+            trouble: trouble.or(done.left),
+            interrupted: done.end == SingleEnd::Interrupted,
+            trial: (done.end == SingleEnd::Complete).then(|| Box::new(self.trial)),
+            outcomes: done.outcomes,
+        }
+    }
+
+    /// Returns what settling found, as a trial has it.
+    fn settled(&self) -> Settled {
+        Settled {
+            caches: if self.request.cold { "advice" } else { "none" }.to_owned(),
+            remounted: false,
+            resident_bytes: self.resident.map(|(resident, _)| resident),
+            prepared_bytes: self.resident.map(|(_, all)| all),
+            stored: match self.existing {
+                Some(path) => observe::stored_file(path),
+                None => observe::stored_below(self.directory, RESIDENCY_FILES_MAX),
+            },
+        }
+    }
+
+    /// Empties the page cache of the data if asked to, and looks what is left in it. What cannot be
+    /// looked at is not known to be cold, and not said to be.
+    fn settle(&self) -> Option<(u64, u64)> {
+        if !self.request.cold {
+            return None;
+        }
+        match self.existing {
+            Some(path) => {
+                residency::evict(path).ok()?;
+                residency::resident_bytes(path).ok()
+            }
+            None => {
+                residency::evict_tree(self.directory).ok()?;
+                residency::resident_bytes_below(self.directory, RESIDENCY_FILES_MAX).ok()
+            }
+        }
+    }
+}

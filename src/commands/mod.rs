@@ -1,0 +1,13 @@
+//! One file for what each command does around a run. Nothing here prints.
+
+pub(crate) mod compare;
+pub(crate) mod control;
+pub(crate) mod crash_show;
+pub(crate) mod doctor;
+pub(crate) mod import;
+pub(crate) mod leftovers;
+pub(crate) mod load;
+pub(crate) mod load_target;
+pub(crate) mod own_program;
+pub(crate) mod remove;
+pub(crate) mod watched;

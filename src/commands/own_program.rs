@@ -1,0 +1,344 @@
+//! Compares existing directories with a command that the user gives.
+//!
+//! The user typed the command: it needs no permission. As for every comparison, a study is written and
+//! run. The command is first tried once in the first directory. So a command that fails is refused
+//! before the run, and its time is known.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::commands::compare::{
+    CompareRequest, ComparedPath, comparable, conclude, first_impression, head, quoted, sides,
+    watched,
+};
+use stackrace_base::event::Better;
+use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::unit;
+use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
+use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
+use stackrace_machine::host::local::LocalHost;
+use stackrace_places::place::clients;
+use stackrace_run::execute::{self, FinishedRun};
+use stackrace_run::prepare::context::Context;
+use stackrace_run::prepare::first_round;
+use stackrace_run::prepare::observer::{Caught, Observer};
+use stackrace_run::prepare::permission;
+use stackrace_run::prepare::preflight;
+use stackrace_run::prepare::study_file;
+use stackrace_run::prepare::temporary;
+use stackrace_run::run::{SingleEnd, SingleTrial};
+use stackrace_study::study::Study;
+
+/// A command, or one workload, to compare with, as it was typed.
+#[derive(Clone, Default)]
+pub(crate) struct OwnProgram {
+    /// A workload with its settings, as `load` takes them; `None` if it is a command.
+    pub(crate) workload: Option<String>,
+    /// A job for fio; `None` if it is a workload or a command.
+    pub(crate) fio: Option<OwnJob>,
+    /// The command: one word is a line for sh, more are the program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// A line for sh before each trial.
+    pub(crate) prepare: Option<String>,
+    /// A line for sh after each trial.
+    pub(crate) cleanup: Option<String>,
+    /// `NAME=PATTERN`, `NAME=json:/POINTER`, or the name of a metric of the tool.
+    pub(crate) metrics: Vec<String>,
+    /// Units of the metrics.
+    pub(crate) units: Vec<String>,
+    /// Directions of the metrics.
+    pub(crate) better: Vec<String>,
+    /// The tool whose output it prints.
+    pub(crate) parse: Option<String>,
+    /// Longest time of a trial, as it was typed.
+    pub(crate) trial_time: Option<String>,
+    /// True if what it wrote is not made durable inside the clock.
+    pub(crate) no_sync: bool,
+    /// Room that it needs, as it was typed.
+    pub(crate) disk: Option<String>,
+}
+
+/// A job file that was named, and its text.
+#[derive(Clone)]
+pub(crate) struct OwnJob {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+}
+
+impl OwnProgram {
+    /// Its name in reports: that of the program.
+    fn name(&self) -> String {
+        if let Some(workload) = &self.workload {
+            let name = workload.split_whitespace().next();
+            return name.unwrap_or_default().to_owned();
+        }
+        if let Some(job) = &self.fio {
+            let stem = job.file.file_stem().unwrap_or_default();
+            return stem.to_string_lossy().into_owned();
+        }
+        let first = self.command.first().map_or("", |word| word.as_str());
+        let program = first.split_whitespace().next().unwrap_or("command");
+        let last = program.rsplit('/').next().unwrap_or(program);
+        match last.is_empty() {
+            true => "command".to_owned(),
+            false => last.to_owned(),
+        }
+    }
+
+    fn comment(&self) -> &'static str {
+        match (&self.workload, &self.fio) {
+            (Some(_), _) => "# One workload\n",
+            (None, Some(_)) => "# A job of fio\n",
+            (None, None) => "# A command of your own\n",
+        }
+    }
+
+    /// Writes it as a workload of a study.
+    fn toml(&self) -> String {
+        if self.workload.is_some() {
+            return self.ready();
+        }
+        // A brace in a study begins the name of a factor, unless it is doubled.
+        let text = |text: &str| quoted(&text.replace('{', "{{").replace('}', "}}"));
+        let list = |words: &[String]| {
+            let words: Vec<String> = words.iter().map(|word| text(word)).collect();
+            format!("[{}]", words.join(", "))
+        };
+        let mut settings = match (&self.fio, self.command.as_slice()) {
+            (Some(job), _) => vec![
+                format!("{JOB} = {}", text(&job.file.to_string_lossy())),
+                format!("{CONTENT} = {}", text(&job.text)),
+            ],
+            (None, [line]) => vec![format!("{RUN} = {}", text(line))],
+            (None, words) => vec![format!("{WORDS} = {}", list(words))],
+        };
+        let kind = self.fio.as_ref().map_or("command", |_| FIO);
+        let mut add = |name: &str, value: Option<String>| {
+            settings.extend(value.map(|value| format!("{name} = {value}")));
+        };
+        add(PREPARE, self.prepare.as_deref().map(text));
+        add("cleanup", self.cleanup.as_deref().map(text));
+        for (name, words) in [
+            ("metrics", &self.metrics),
+            ("units", &self.units),
+            ("better", &self.better),
+        ] {
+            add(name, (!words.is_empty()).then(|| list(words)));
+        }
+        add("parse", self.parse.as_deref().map(text));
+        add("time-limit", self.trial_time.as_deref().map(text));
+        add("sync-at-end", self.no_sync.then(|| "false".to_owned()));
+        add("disk", self.disk.as_deref().map(text));
+        format!(
+            "\n[[workload]]\nname = {}\n\n[workload.{kind}]\n{}\n",
+            quoted(&self.name()),
+            settings.join("\n")
+        )
+    }
+
+    /// A workload of ours as one of a study.
+    fn ready(&self) -> String {
+        let words = self.workload.as_deref().unwrap_or_default();
+        let settings = words.split_whitespace().skip(1).map(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            // Numbers and flags have no quotes in a study; everything else does.
+            let plain = value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+            match plain {
+                true => format!("{name} = {value}"),
+                false => format!("{name} = {}", quoted(value)),
+            }
+        });
+        let settings: Vec<String> = settings.collect();
+        let name = quoted(&self.name());
+        format!(
+            "\n[[workload]]\nname = {name}\n{name} = {{ {} }}\n",
+            settings.join(", ")
+        )
+    }
+
+    /// Adds the figures that its tool prints as metrics, where none were asked for.
+    fn with_found(&self, [out, errors]: &[String; 2]) -> Result<Self, Failure> {
+        let refused = |why: String| {
+            Failure::refused(format!("`{}`: {why}", self.name()))
+                .next("let the command print what the tool prints, or name figures with --metric")
+        };
+        let found = found_in(Printed { out, errors }, self.parse.as_deref()).map_err(refused)?;
+        let (mut metrics, mut units, mut better) = (Vec::new(), Vec::new(), Vec::new());
+        for (head, figure) in found {
+            // A figure that the tool could not give, or a zero, has no place in a ratio; a name with
+            // a sign of equality would be read as a pattern.
+            let usable = !head.name.contains('=') && !is_of_every_command(&head.name);
+            if usable && figure.is_some_and(|figure| figure.value > 0.0) {
+                metrics.push(head.name);
+                units.push(head.unit);
+                better.push(match head.better {
+                    Better::Higher => "higher".to_owned(),
+                    Better::Lower => "lower".to_owned(),
+                });
+            }
+        }
+        if metrics.is_empty() {
+            return Err(refused(
+                "it printed no figure that can be compared".to_owned(),
+            ));
+        }
+        Ok(Self {
+            metrics,
+            units,
+            better,
+            ..self.clone()
+        })
+    }
+}
+
+/// The study that compares these directories with the program.
+fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> String {
+    let head = head(sides, &own.name(), own.comment());
+    let text = head + &own.toml() + &conclude(request);
+    request.overrides.written(&text)
+}
+
+/// Returns what `compare --print-study` prints, with a command.
+///
+/// # Errors
+/// The directories cannot be compared, or the options contradict each other.
+pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let text = study(request, &sides(&host, &request.directories)?, own);
+    let mut study = study_file::parse("compare", text.as_bytes())?;
+    if let Some(asked) = &request.clients {
+        asked.join(&mut study)?;
+    }
+    Ok(request.overrides.written_with_limits(&text))
+}
+
+/// Compares directories with a program.
+///
+/// # Errors
+/// The directories cannot be compared, the command fails, or it cannot be run.
+pub(crate) fn run(
+    context: &Context,
+    request: &CompareRequest,
+    own: &OwnProgram,
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let (sides, mut warnings, taken) = comparable(&host, request)?;
+    // One for the first try and for the run: Ctrl-C can be caught once.
+    let caught = Caught {
+        interrupt: observer.catch_interrupt(temporary::LEFT)?,
+        inner: observer,
+    };
+    let written = study(request, &sides, own);
+    let mut first = study_file::parse("compare", written.as_bytes())?;
+    // Before the first try: what clients cannot measure together is refused untouched.
+    if let Some(asked) = &request.clients {
+        asked.join(&mut first)?;
+    }
+    check_commands(&first, own)?;
+    preflight::check_machine(context, &first)?;
+    // The command may take minutes.
+    let doing = caught.doing();
+    doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
+    let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
+    drop(doing);
+    // Its time on another storage says nothing of what is measured.
+    watched(&host, &sides).unchanged()?;
+    let text = match (&own.parse, own.metrics.is_empty()) {
+        (Some(_), true) => study(request, &sides, &own.with_found(&probe.printed)?),
+        _ => written,
+    };
+    let mut study = study_file::parse("compare", text.as_bytes())?;
+    request.overrides.apply(&mut study);
+    let decide = &mut study.decide;
+    decide.time_max_ns = decide.time_max_ns.saturating_sub(probe.elapsed_ns).max(1);
+    let round_seconds = probe.elapsed_ns as f64 / 1e9 * sides.len() as f64;
+    caught.remark(&format!(
+        "`{}` was tried once in {}: {}",
+        own.name(),
+        sides[0].text,
+        unit::long_time(probe.elapsed_ns as f64 / 1e9)
+    ));
+    first_round::warn(&study.decide, round_seconds, &caught);
+    if request.quick {
+        warnings.push(first_impression(request.time_ns));
+    }
+    for warning in &warnings {
+        caught.remark(&format!("warning: {warning}"));
+    }
+    if let Some(asked) = &request.clients {
+        asked.join(&mut study)?;
+        let store = context.open_store()?;
+        // The first client takes the directories, which may be this very machine.
+        drop(taken);
+        let asked = (asked, request.anyway);
+        return clients::run(context, (&study, &store), None, asked, &caught, &warnings);
+    }
+    let of = (&study, &execute::checked_store(context, &study)?);
+    execute::start(context, of, &warnings, &[], &caught)
+}
+
+/// Refuses the commands of a job file, which were not typed.
+fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
+    match own.fio {
+        Some(_) => permission::check(study, false).map_err(|refused| {
+            refused.next(
+                "leave them out, or put the job into a study, and run that with --allow-commands",
+            )
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Findings of the first try.
+struct Probed {
+    printed: [String; 2],
+    elapsed_ns: u64,
+}
+
+/// Tries the command once in a private directory of one side.
+fn probe(
+    context: &Context,
+    host: &LocalHost,
+    study: &Study,
+    side: &ComparedPath,
+    interrupt: &Arc<Interrupt>,
+) -> Result<Probed, Failure> {
+    let workload = &*study.configurations[0].workloads[0];
+    temporary::work(context, host, |journal, id| {
+        let private = temporary::private(host, journal, &side.path, "probe", id, &side.text)?;
+        let trial = SingleTrial {
+            workload,
+            directory: private.path(),
+            existing: None,
+            cold: false,
+            seed: 1,
+            interrupt,
+        };
+        let tried = trial.run(&mut ());
+        let refused = |error: &str| {
+            Failure::refused(format!(
+                "tried once in {}: {}",
+                side.text,
+                with_real_names(error)
+            ))
+            .next("mend what it says; a command must end with exit status 0 in an empty directory")
+        };
+        match (&tried.end, &tried.left) {
+            (SingleEnd::Interrupted, _) => return Err(temporary::interrupted(context)),
+            (SingleEnd::NotBegun(why) | SingleEnd::Failed(why), _)
+            | (SingleEnd::Complete, Some(why)) => return Err(refused(why)),
+            (SingleEnd::Complete, None) => {}
+        }
+        let outcomes = tried.outcomes;
+        Ok(Probed {
+            elapsed_ns: outcomes.iter().map(|outcome| outcome.elapsed_ns).sum(),
+            printed: outcomes
+                .into_iter()
+                .next()
+                .map_or_else(Default::default, |outcome| outcome.printed),
+        })
+    })
+}

@@ -1,0 +1,65 @@
+//! Directories that are tried before a run: what was found out there counts only if each of them lay on
+//! the same storage all the time.
+
+use std::path::{Path, PathBuf};
+
+use stackrace_base::event::StorageIdentity;
+use stackrace_base::failure::Failure;
+use stackrace_layers::stack;
+use stackrace_machine::host::Host;
+
+/// Directories, each with what it lay on when it was first looked at.
+pub(crate) struct WatchedDirs<'a> {
+    host: &'a dyn Host,
+    before: Vec<StorageIdentity>,
+}
+
+impl<'a> WatchedDirs<'a> {
+    /// Looks at directories for the first time.
+    ///
+    /// # Errors
+    /// One is not there, or it cannot be found out what it lies on.
+    pub(crate) fn of(host: &'a dyn Host, directories: &[PathBuf]) -> Result<Self, Failure> {
+        let before = directories.iter().map(|path| lies_on(host, path));
+        Ok(Self {
+            host,
+            before: before.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Takes directories that were looked at already.
+    pub(crate) fn known(host: &'a dyn Host, before: Vec<StorageIdentity>) -> Self {
+        Self { host, before }
+    }
+
+    /// Refuses to go on if one of them lies on something else by now.
+    ///
+    /// # Errors
+    /// What was there before, and what is there now.
+    pub(crate) fn unchanged(&self) -> Result<(), Failure> {
+        match self.exchanged() {
+            None => Ok(()),
+            Some(told) => Err(Failure::refused(format!(
+                "{told}; nothing that was found out until now counts"
+            ))
+            .next("bring back what was there, leave it there, and begin again")),
+        }
+    }
+
+    /// Says what was exchanged; `None` if nothing was.
+    pub(crate) fn exchanged(&self) -> Option<String> {
+        self.before.iter().find_map(|before| {
+            let now = self.host.identity_of(Path::new(&before.directory)).ok();
+            Some(stack::compared(before, now)?.told())
+        })
+    }
+}
+
+/// Returns what a directory lies on.
+///
+/// # Errors
+/// It is not there, or it cannot be found out.
+pub(crate) fn lies_on(host: &dyn Host, directory: &Path) -> Result<StorageIdentity, Failure> {
+    let identity = host.identity_of(directory);
+    identity.map_err(|error| Failure::refused(error.to_string()).next(error.next()))
+}

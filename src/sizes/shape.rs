@@ -1,0 +1,327 @@
+//! How the time of a comparison is divided: which workloads, how long a trial, what there is no time
+//! for.
+
+use stackrace_stats::FIRST_LOOK;
+
+use crate::sizes::sizing::SizedPart;
+use stackrace_base::event;
+use stackrace_base::failure::Failure;
+use stackrace_base::unit::{self, listed};
+use stackrace_study::purpose::{Purpose, SizedBy, WorkloadSize};
+
+/// Rounds that the trials are sized for.
+const ROUNDS: f64 = 20.0;
+/// Fewer rounds than this are not worth a further workload.
+const ROUNDS_LEAST: f64 = 12.0;
+/// Share of the rounds that is still enough to keep a workload that was tried: how long its trials take is an estimate.
+const ROUNDS_KEPT: f64 = 0.8;
+/// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
+/// what lasts.
+const TRIAL_SECONDS: f64 = 1.2;
+/// Seconds from the end of a trial to the start of the next one, where the data are there.
+const BETWEEN: f64 = 0.02;
+/// A directory that takes so many times as long as the fastest one is named where time is short.
+const FAR_SLOWER: f64 = 2.0;
+/// One MiB, bytes.
+const MEBIBYTE: f64 = 1_048_576.0;
+/// Share of the time given to measuring; the rest is preparing, settling and recording.
+pub(crate) const MEASURING_SHARE: f64 = 0.8;
+
+/// Division of the time of a comparison.
+pub(crate) struct Shape {
+    purpose: &'static Purpose,
+    /// The time it may take, s.
+    time: f64,
+    sides: usize,
+    /// The workloads there is time for if no trial takes longer than it must, by their indices in the
+    /// purpose.
+    pub(crate) parts: Vec<usize>,
+    /// Seconds that one trial is to measure.
+    pub(crate) seconds: f64,
+}
+
+impl Shape {
+    pub(crate) fn of(purpose: &'static Purpose, time_ns: u64, sides: usize) -> Self {
+        let time = time_ns as f64 / 1e9;
+        let all = purpose.parts;
+        let fits = time * MEASURING_SHARE / (ROUNDS_LEAST * TRIAL_SECONDS * sides as f64);
+        let mut parts: Vec<usize> = (0..all.len()).collect();
+        // The heaviest stay, in the purpose's order.
+        parts.sort_by(|a, b| all[*b].weight.total_cmp(&all[*a].weight));
+        // 5.0 is computed as 4.999… of some times.
+        parts.truncate((fits + 1e-6).max(1.0) as usize);
+        parts.sort_unstable();
+        let each = time * MEASURING_SHARE / (ROUNDS * (sides * parts.len()) as f64);
+        Self {
+            purpose,
+            time,
+            sides,
+            parts,
+            seconds: each.clamp(TRIAL_SECONDS, 30.0),
+        }
+    }
+
+    /// The workloads with the least there is, where their sizes are not known.
+    pub(crate) fn unsized_parts(&self) -> Vec<SizedPart> {
+        let unsized_part = |index: &usize| SizedPart {
+            index: *index,
+            size: WorkloadSize {
+                seconds: self.seconds,
+                ..WorkloadSize::LEAST
+            },
+            seconds: self.seconds * self.sides as f64,
+            lays_out_seconds: 0.0,
+            slowest: None,
+        };
+        self.parts.iter().map(unsized_part).collect()
+    }
+
+    /// Returns those of the sized workloads that there is time for; on slow storage their trials take longer than they
+    /// were to.
+    ///
+    /// # Errors
+    /// There is no time for a single verdict.
+    pub(crate) fn fitting(
+        &self,
+        mut sized: Vec<SizedPart>,
+        sides: &[&str],
+        command: &[String],
+    ) -> Result<Vec<SizedPart>, Failure> {
+        let measuring = self.time * MEASURING_SHARE;
+        let rounds = |sized: &[SizedPart]| measuring / round_seconds(sized);
+        while sized.len() > 1 && rounds(&sized) < ROUNDS_LEAST * ROUNDS_KEPT {
+            let weight = |part: &SizedPart| self.purpose.parts[part.index].weight;
+            let least = sized.iter().map(weight).fold(f64::INFINITY, f64::min);
+            // The last of them, as the first ones say most.
+            let last = sized.iter().rposition(|part| weight(part) <= least);
+            sized.remove(last.unwrap_or(0));
+        }
+        if rounds(&sized) < f64::from(FIRST_LOOK) {
+            return Err(self.too_slow(&sized[0], sides, command));
+        }
+        Ok(sized)
+    }
+
+    /// The refusal where a single workload leaves no time for a verdict: which directory is the slow
+    /// one, and what would fit.
+    fn too_slow(&self, part: &SizedPart, sides: &[&str], command: &[String]) -> Failure {
+        let needed = ROUNDS_LEAST * part.seconds / MEASURING_SHARE;
+        // Sides that differ by less are no reason: all of them lack time.
+        let slow = part.slowest.filter(|slow| slow.times >= FAR_SLOWER);
+        let (who, why) = match slow.and_then(|slow| Some((sides.get(slow.side)?, slow.times))) {
+            Some((side, times)) => (
+                (*side).to_owned(),
+                format!(" ({side} takes {times:.0} times as long as the fastest)"),
+            ),
+            None => ("this storage".to_owned(), String::new()),
+        };
+        let kind = &self.purpose.parts[part.index];
+        let text = format!(
+            "{who} is too slow for {}: one round of {} takes about {}{why}, and a verdict takes {FIRST_LOOK} rounds at least; this needs about {}",
+            minutes(self.time),
+            kind.name,
+            unit::long_time(part.seconds),
+            minutes(rounded_up(needed)),
+        );
+        let mut next = with_time(command, needed);
+        // What would leave time for the rounds, in whole MiB.
+        let fits = self.time * MEASURING_SHARE / (ROUNDS_LEAST * part.seconds);
+        let mebibytes = ((part.size.bytes * part.size.passes) as f64 * fits / MEBIBYTE) as u64;
+        if kind.sized_by == SizedBy::Bytes && mebibytes > 0 {
+            let less = format!("{mebibytes}MiB");
+            let mut words = vec!["stackrace".to_owned()];
+            words.extend(command.iter().skip(1).cloned());
+            words.extend(["--size".to_owned(), less]);
+            next.push_str(&format!(
+                "\n    or, with less in each trial: {}",
+                event::shell(&words)
+            ));
+        }
+        Failure::refused(text).next(next)
+    }
+
+    /// Returns how much longer trials may last, as a factor, so that whole rounds fill the seconds
+    /// that are `left`: of a few rounds, what is left over is a large share of the time.
+    pub(crate) fn longer(&self, sized: &[SizedPart], left: f64) -> f64 {
+        let round = round_seconds(sized) + BETWEEN * (sized.len() * self.sides) as f64;
+        let laid_out: f64 = sized.iter().map(|part| part.lays_out_seconds).sum();
+        let left = left - laid_out;
+        let rounds = (left / round).floor();
+        match (f64::from(FIRST_LOOK)..ROUNDS_LEAST).contains(&rounds) {
+            true => left / (rounds * round),
+            false => 1.0,
+        }
+    }
+
+    /// Says which workloads of the purpose there is no time for, how long all of them would take, and the command for
+    /// that; `None` if all of them are in it.
+    pub(crate) fn left_out(
+        &self,
+        names: &[&str],
+        round_seconds: f64,
+        command: &[String],
+    ) -> Option<String> {
+        let all = self.purpose.parts.iter().map(|part| part.name);
+        let out: Vec<&str> = all.filter(|name| !names.contains(name)).collect();
+        if out.is_empty() || names.is_empty() {
+            return None;
+        }
+        // What was left out is taken to be as slow as what stays.
+        let each = (round_seconds / names.len() as f64).max(TRIAL_SECONDS * self.sides as f64);
+        let whole = each * self.purpose.parts.len() as f64;
+        let needed = ROUNDS_LEAST * whole / MEASURING_SHARE;
+        Some(format!(
+            "in {} there is time for {}, not for {}; all {} need about {}: {}",
+            minutes(self.time),
+            listed(names),
+            listed(&out),
+            self.purpose.parts.len(),
+            minutes(rounded_up(needed)),
+            with_time(command, needed)
+        ))
+    }
+}
+
+/// Seconds that a round takes with workloads of these sizes.
+pub(crate) fn round_seconds(sized: &[SizedPart]) -> f64 {
+    sized.iter().map(|part| part.seconds).sum()
+}
+
+/// A time as it was asked for: "20 s", "2.5 min".
+fn minutes(seconds: f64) -> String {
+    match seconds < 60.0 {
+        true => format!("{seconds:.0} s"),
+        false => format!("{} min", (seconds / 6.0).round() / 10.0),
+    }
+}
+
+/// Rounds seconds up to whole half minutes.
+fn rounded_up(seconds: f64) -> f64 {
+    // 180 s are computed as 180.00…1.
+    ((seconds - 1e-6) / 30.0).ceil() * 30.0
+}
+
+/// The command with another time.
+fn with_time(command: &[String], seconds: f64) -> String {
+    let mut words = Vec::new();
+    let mut given = command.iter();
+    given.next();
+    while let Some(word) = given.next() {
+        match word.as_str() {
+            "--time" => drop(given.next()),
+            // It brings a time of its own.
+            "--quick" => {}
+            word if word.starts_with("--time=") => {}
+            _ => words.push(word.clone()),
+        }
+    }
+    words.insert(0, "stackrace".to_owned());
+    words.extend(["--time".to_owned(), format!("{:.0} s", rounded_up(seconds))]);
+    event::shell(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sizes::sizing::SlowestSide;
+    use stackrace_study::purpose;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn command() -> Vec<String> {
+        let words = [
+            "/usr/bin/stackrace",
+            "compare",
+            "/a b",
+            "/c",
+            "--time",
+            "60 s",
+        ];
+        words.map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn twelve_rounds_of_trials_longer_than_a_second_fit_the_time() {
+        for (seconds, parts) in [(20, 1), (60, 1), (90, 2), (120, 3), (180, 5), (3600, 5)] {
+            let shape = Shape::of(&purpose::ALL[0], seconds * SECOND, 2);
+            assert_eq!(shape.parts.len(), parts, "{seconds} s");
+            assert!(shape.seconds > 1.0);
+            let round = shape.seconds * (2 * parts) as f64;
+            let rounds = seconds as f64 / round;
+            assert!(seconds < 60 || rounds >= 12.0, "{seconds} s: {rounds}");
+            assert!(rounds < 26.0, "{seconds} s: {rounds}");
+        }
+    }
+
+    #[test]
+    fn what_weighs_least_is_left_out_first() {
+        let database = purpose::find("database").unwrap();
+        let shape = Shape::of(database, 60 * SECOND, 2);
+        assert_eq!(shape.parts, [0]);
+        let shape = Shape::of(purpose::find("video").unwrap(), 100 * SECOND, 2);
+        assert_eq!(shape.parts, [0, 1]);
+    }
+
+    #[test]
+    fn what_was_left_out_is_named_with_the_command_for_all_of_it() {
+        let shape = Shape::of(&purpose::ALL[0], 60 * SECOND, 2);
+        let said = shape.left_out(&["streaming write"], 2.4, &command());
+        assert_eq!(
+            said.unwrap(),
+            "in 1 min there is time for streaming write, not for random read 4 KiB, small files, random \
+             write 4 KiB and streaming read; all 5 need about 3 min: stackrace compare '/a b' /c \
+             --time '180 s'"
+        );
+        let all: Vec<&str> = purpose::ALL[0].parts.iter().map(|part| part.name).collect();
+        assert_eq!(shape.left_out(&all, 12.0, &command()), None);
+    }
+
+    #[test]
+    fn slow_storage_gets_fewer_workloads_and_then_the_command_with_more_time() {
+        let shape = Shape::of(&purpose::ALL[0], 120 * SECOND, 2);
+        let slow = |seconds: f64| {
+            let parts = shape.unsized_parts().into_iter();
+            parts
+                .map(|part| SizedPart { seconds, ..part })
+                .collect::<Vec<_>>()
+        };
+        let kept = |seconds| shape.fitting(slow(seconds), &["/a b", "/c"], &command());
+        assert_eq!(kept(2.4).ok().unwrap().len(), 3);
+        assert_eq!(kept(4.0).ok().unwrap().len(), 2);
+        assert_eq!(kept(20.0).ok().unwrap().len(), 1);
+        let refused = kept(40.0).err().unwrap().render();
+        assert!(refused.contains("needs about 10 min"), "{refused}");
+        assert!(refused.contains("--time '600 s'"), "{refused}");
+    }
+
+    #[test]
+    fn where_time_is_short_the_slow_side_is_named_and_less_work_is_offered() {
+        let shape = Shape::of(&purpose::ALL[0], 60 * SECOND, 2);
+        let mut parts = shape.unsized_parts();
+        parts.truncate(1);
+        parts[0].seconds = 40.0;
+        parts[0].size.bytes = 1 << 30;
+        parts[0].slowest = Some(SlowestSide {
+            side: 1,
+            times: 14.2,
+        });
+        let sides = ["/a b", "/c"];
+        let refused = shape.fitting(parts.clone(), &sides, &command());
+        let refused = refused.err().unwrap().render();
+        assert!(
+            refused.contains("error: /c is too slow for 1 min")
+                && refused.contains("(/c takes 14 times as long as the fastest)"),
+            "{refused}"
+        );
+        if shape.purpose.parts[parts[0].index].sized_by == SizedBy::Bytes {
+            assert!(refused.contains("--size 102MiB"), "{refused}");
+        }
+        // Sides that are about as fast: it is the time that is short.
+        parts[0].slowest = Some(SlowestSide {
+            side: 1,
+            times: 1.3,
+        });
+        let refused = shape.fitting(parts, &sides, &command()).err().unwrap();
+        assert!(refused.render().contains("this storage is too slow"));
+    }
+}
