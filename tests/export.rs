@@ -34,7 +34,7 @@ files = { count = 20, directories = 1, fsync = "{fsync}" }"#,
 ];
 
 /// Skips the test where the program was built without Parquet.
-fn parquet() {
+fn needs_parquet() {
     if !cfg!(feature = "parquet") {
         needs::skip("built without Parquet");
     }
@@ -86,7 +86,7 @@ fn readers(ground: &Ground) -> Value {
 }
 
 fn pandas_and_duckdb_read_the_same_from_every_form() {
-    parquet();
+    needs_parquet();
     let ground = ran();
     let ids = ids(&ground);
     assert_eq!(ids.len(), 2);

@@ -84,7 +84,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let prepared = compare::prepare(&setting.session, &request, setting)?;
     if verb.print_study {
         // With the limits, which the run itself keeps apart.
-        print(&request.overrides.written_with_limits(&prepared.text));
+        print(&request.overrides.written_with_limits(&prepared.study.text));
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;

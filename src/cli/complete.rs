@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use clap::Command;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use stackrace_drives::{CARDS, Card};
+use stackrace_drives::Card;
 
 use super::args::Arguments;
 use super::defaults::Defaults;
@@ -140,7 +140,7 @@ fn studies() -> Vec<CompletionCandidate> {
 
 fn drives() -> Vec<CompletionCandidate> {
     // Files of cards are offered by the shell itself, where no name fits.
-    let cards = CARDS.iter().flat_map(|text| Card::parse(text));
+    let cards = Card::all_shipped();
     cards
         .map(|card| candidate(card.model(), card.name()))
         .collect()

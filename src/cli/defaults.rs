@@ -32,7 +32,8 @@ const KEYS: &[Key] = &[
     key("", "store", a_directory),
     key("", "colour", a_colour),
     key("compare", "time", |text| {
-        unit::parse_lasting_ns(text).map(|_| ())
+        let time = unit::parse_lasting_ns(text);
+        time.map(drop).map_err(|error| error.to_string())
     }),
     key("compare", "for", a_purpose),
     key("compare", "margin", a_share),
@@ -291,7 +292,7 @@ fn a_purpose(text: &str) -> Result<(), String> {
 }
 
 fn a_share(text: &str) -> Result<(), String> {
-    match unit::parse_share(text)? {
+    match unit::parse_share(text).map_err(|error| error.to_string())? {
         share if share > 0.0 && share < 1.0 => Ok(()),
         _ => Err(format!("\"{text}\" is no share above 0 and below 100 %")),
     }

@@ -7,7 +7,7 @@ use super::images;
 use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
-use crate::commands::doctor::{self, Ability, Health, Lack, LayerHealth};
+use crate::commands::doctor::{self, Ability, Health, Lack, LayerHealth, Mends};
 use stackrace_base::unit;
 use stackrace_run::prepare::observer::Preparation;
 
@@ -60,9 +60,7 @@ fn text(health: &Health, defaults: &Defaults) -> String {
         }
         text.push_str(&format!("{part}: {}\n", clauses(missing)));
         // What a package mends stands in the one line at the end.
-        let others = missing
-            .iter()
-            .filter(|lack| !lack.next.contains("apt install"));
+        let others = missing.iter().filter(|lack| lack.mends != Mends::Package);
         text.extend(others.map(|lack| next(&lack.next)));
     }
     let ready = health.parts.iter().chain(&health.images);
@@ -166,7 +164,7 @@ fn layers(health: &Health) -> String {
     if health
         .layers
         .iter()
-        .any(|one| one.missing.iter().any(|lack| lack.what.contains("kernel")))
+        .any(|one| one.missing.iter().any(|lack| lack.mends == Mends::Kernel))
     {
         text.push_str("The lab has a kernel with all of them: stackrace run STUDY --lab\n");
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stackrace_drives::{CARDS, Card};
+use stackrace_drives::Card;
 
 use super::words::unknown;
 use stackrace_base::bounded::ByteLimit;
@@ -27,7 +27,7 @@ pub(super) struct NamedCard {
 /// There is neither, the file cannot be read, or it is no card.
 pub(super) fn read(named: &Path) -> Result<NamedCard, Failure> {
     let word = named.to_string_lossy();
-    let cards: Vec<Card> = CARDS.iter().flat_map(|text| Card::parse(text)).collect();
+    let cards: Vec<Card> = Card::all_shipped().collect();
     // A name goes before a file: a file is said with a path, ./ in front.
     if let Some(card) = cards.iter().find(|card| card.model() == word) {
         let card = card.clone();

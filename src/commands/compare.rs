@@ -82,8 +82,8 @@ pub(crate) struct CompareRequest {
 
 /// A comparison that can be run.
 pub(crate) struct PreparedComparison {
-    /// Its study, as text.
-    pub(crate) text: String,
+    /// Its study, read from the text that is shown and kept.
+    pub(crate) study: Study,
     /// The run whose sizes it has; `None` if they are new.
     like: Option<String>,
     /// Seconds of a round, as far as it is known.
@@ -138,14 +138,14 @@ pub(crate) fn prepare(
             (written(&sized), None, Some(seconds))
         }
     };
-    let parsed = study_file::parse("compare", text.as_bytes())?;
-    let heads = parsed.workload_heads.iter();
+    let study = study_file::parse("compare", text.as_bytes())?;
+    let heads = study.workload_heads.iter();
     let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
     let shortest = shape.seconds * (sides.len() * names.len()) as f64;
     let measuring = round.map_or(0.0, |round| round * MEASURING_SHARE);
     let short = shape.left_out(&names, measuring, &context.command);
     Ok(PreparedComparison {
-        text,
+        study,
         like,
         round_seconds: round.unwrap_or(shortest / MEASURING_SHARE),
         short,
@@ -179,7 +179,6 @@ fn sized(
         cold: !request.warm,
         interrupt,
         doing,
-        study: &|parts| study_file::parse("compare", study(request, sides, parts).as_bytes()),
     };
     let began = SystemClock.now_ns();
     let mut sized = sizing.find(context, host, &shape.parts)?;
@@ -219,7 +218,7 @@ pub(crate) fn run(
         interrupt: Arc::clone(&prepared.interrupt),
         inner: observer,
     };
-    let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
+    let mut study = prepared.study;
     // How long it may go on is not part of the text.
     request.overrides.apply(&mut study);
     // Before anything is counted: all of them need room.
@@ -449,15 +448,6 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
         clients: None,
         overrides: Overrides::default(),
     }
-}
-
-/// The study of these workloads of small files in two directories.
-#[cfg(test)]
-pub(crate) fn study_of_files(parts: &[SizedPart]) -> Result<Study, Failure> {
-    let paths = ["/mnt/one", "/mnt/two"].map(PathBuf::from);
-    let (mut request, sides) = (request_for(&paths), sides_of(&paths));
-    request.purpose = stackrace_study::purpose::find("files").unwrap_or(request.purpose);
-    study_file::parse("compare", study(&request, &sides, parts).as_bytes())
 }
 
 /// A text as TOML has it.

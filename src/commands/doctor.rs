@@ -95,6 +95,20 @@ pub(crate) struct Lack {
     pub(crate) what: String,
     /// Advice; empty if nothing helps.
     pub(crate) next: String,
+    /// The part of a system that would mend it.
+    #[serde(skip)]
+    pub(crate) mends: Mends,
+}
+
+/// The part of a system that mends a lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mends {
+    /// One that is installed, with the command of its advice.
+    Package,
+    /// One that has what the running one does not know.
+    Kernel,
+    /// Neither.
+    Else,
 }
 
 /// One kind of layer.
@@ -185,6 +199,11 @@ fn lack(error: &HostError) -> Lack {
     Lack {
         what: error.to_string(),
         next: error.next(),
+        mends: match error {
+            HostError::KernelLacks { .. } => Mends::Kernel,
+            error if error.in_package() => Mends::Package,
+            _ => Mends::Else,
+        },
     }
 }
 
@@ -280,6 +299,7 @@ fn images(cache: &Path) -> Vec<PartHealth> {
         Some(Lack {
             what: error.to_string(),
             next: format!("build it: {}", system.build()),
+            mends: Mends::Else,
         })
     };
     let each = system::ALL.iter().flat_map(|system| {
@@ -310,6 +330,7 @@ fn additions(cache: &Path, system: &'static System) -> Vec<PartHealth> {
             false => vec![Lack {
                 what: format!("studies that need {what} find none in guests of {system}"),
                 next: format!("build it: {} {option}", system.build()),
+                mends: Mends::Else,
             }],
         },
     });

@@ -11,7 +11,9 @@ use stackrace_engine::spec::{Content, IoTarget};
 
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
+use stackrace_base::setting::{Refusal, written};
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_load::programs;
 use stackrace_load::workload::Workload;
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::journal::Journal;
@@ -20,7 +22,6 @@ use stackrace_run::prepare::observer::Preparation;
 use stackrace_run::prepare::temporary::{self, PrivateDir, refused};
 use stackrace_run::run::{AroundPhase, SingleEnd, SingleTrial};
 use stackrace_study::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
-use stackrace_study::study::Study;
 
 /// A trial this long, as a share of what a whole one is to last, says how much that needs.
 /// A whole trial follows and corrects it, so this may be short.
@@ -94,8 +95,6 @@ pub(crate) struct Sizing<'a> {
     pub(crate) interrupt: &'a Interrupt,
     /// Shows which workload is tried where.
     pub(crate) doing: &'a dyn Preparation,
-    /// The study with these workloads.
-    pub(crate) study: &'a dyn Fn(&[SizedPart]) -> Result<Study, Failure>,
 }
 
 impl Sizing<'_> {
@@ -125,7 +124,7 @@ impl Sizing<'_> {
     /// Returns the same parts with trials `times` as long, as far as there is room for their data.
     ///
     /// # Errors
-    /// The study cannot be made of them.
+    /// There is no such workload.
     pub(crate) fn longer(
         &self,
         sized: &[SizedPart],
@@ -160,7 +159,7 @@ impl Sizing<'_> {
         }
         // How large its files are is known to the workload alone.
         let (needed, most) = (
-            self.study_of(index, size)?.trial_disk_bytes(),
+            self.workload(index, size)?.cost().disk_bytes,
             room.saturating_mul(2),
         );
         Ok(match needed > most {
@@ -169,15 +168,14 @@ impl Sizing<'_> {
         })
     }
 
-    /// The study with this workload alone.
-    fn study_of(&self, index: usize, size: WorkloadSize) -> Result<Study, Failure> {
-        (self.study)(&[SizedPart {
-            index,
-            size,
-            seconds: 0.0,
-            lays_out_seconds: 0.0,
-            slowest: None,
-        }])
+    /// The workload at this size, as the study of the comparison will have it.
+    fn workload(&self, index: usize, size: WorkloadSize) -> Result<Box<dyn Workload>, Failure> {
+        let failed = |refusal: Refusal| Failure::internal(refusal.message);
+        let docs = |kind: &str| programs::kind(kind).map_or(&[][..], |kind| kind.settings);
+        let settings = written::line(docs, &self.parts[index].toml(&size)).map_err(failed)?;
+        let kind = programs::kind(&settings.owner);
+        let kind = kind.ok_or_else(|| Failure::internal("a purpose of an unknown workload"))?;
+        (kind.parse)(&settings).map_err(failed)
     }
 }
 
@@ -350,8 +348,7 @@ impl<'a> Probe<'a> {
 
     /// Returns true if a workload writes files that its preparation did not lay out.
     fn writes_new_blocks(&self, index: usize, size: WorkloadSize) -> Result<bool, Failure> {
-        let study = self.asked.study_of(index, size)?;
-        let cost = study.configurations[0].workloads[0].cost();
+        let cost = self.asked.workload(index, size)?.cost();
         Ok(cost.disk_bytes > cost.prepare_bytes)
     }
 
@@ -362,11 +359,10 @@ impl<'a> Probe<'a> {
         size: WorkloadSize,
         sides: &[usize],
     ) -> Result<Vec<Tried>, Failure> {
-        let study = self.asked.study_of(index, size)?;
+        let workload = self.asked.workload(index, size)?;
         let trial = |side: &usize| {
-            let workload = &*study.configurations[*side].workloads[0];
             let directory = self.roots[*side].path().join(".stackrace-trial");
-            self.trial(workload, &directory, self.asked.directories[*side].0)
+            self.trial(&*workload, &directory, self.asked.directories[*side].0)
         };
         sides.iter().map(trial).collect()
     }
@@ -463,7 +459,6 @@ impl<'a> Probe<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::compare;
     use stackrace_study::purpose;
 
     struct Unseen;
@@ -475,7 +470,6 @@ mod tests {
     #[test]
     fn files_that_grow_by_any_factor_fit_into_the_room_with_their_copy() {
         const ROOM: u64 = 34 << 20;
-        let study = |parts: &[SizedPart]| compare::study_of_files(parts);
         let files = purpose::find("files").unwrap();
         let interrupt = Interrupt::default();
         let sizing = Sizing {
@@ -487,11 +481,10 @@ mod tests {
             room: ROOM,
             bytes: None,
             cold: true,
-            study: &study,
         };
         for index in 0..files.parts.len() {
             let grown = sizing.scaled(index, WorkloadSize::LEAST, 1e6).unwrap();
-            let needed = sizing.study_of(index, grown).unwrap().trial_disk_bytes();
+            let needed = sizing.workload(index, grown).unwrap().cost().disk_bytes;
             // Most of the room is used, and no more.
             assert!((ROOM..=ROOM * 2).contains(&needed), "{needed}");
             let few = sizing.scaled(index, WorkloadSize::LEAST, 2.0).unwrap();

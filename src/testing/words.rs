@@ -17,7 +17,7 @@ pub fn unit(data: &[u8]) {
                 assert!(off <= 0.05 * bytes as f64, "{bytes} is shown as {shown}");
             }
         }
-        Err(sentence) => assert!(!sentence.is_empty()),
+        Err(sentence) => assert!(!sentence.what.is_empty()),
     }
     match unit::parse_time_ns(text) {
         Ok(ns) => {
@@ -25,14 +25,14 @@ pub fn unit(data: &[u8]) {
             assert_eq!(unit::parse_time_ns(&format!("{ns} ns")), Ok(ns));
             assert!(!unit::time_ns(ns as f64).is_empty());
         }
-        Err(sentence) => assert!(!sentence.is_empty()),
+        Err(sentence) => assert!(!sentence.what.is_empty()),
     }
     match unit::parse_share(text) {
         Ok(share) => {
             assert!(share.is_finite() && share >= 0.0, "{text:?} is {share}");
             assert!(!unit::percent(share).is_empty());
         }
-        Err(sentence) => assert!(!sentence.is_empty()),
+        Err(sentence) => assert!(!sentence.what.is_empty()),
     }
     match unit::parse_weights(text) {
         Ok(weights) => {
@@ -43,7 +43,7 @@ pub fn unit(data: &[u8]) {
             let shown = each.collect::<Vec<_>>().join(", ");
             assert_eq!(unit::parse_weights(&shown), Ok(weights), "{text:?}");
         }
-        Err(sentence) => assert!(!sentence.is_empty()),
+        Err(sentence) => assert!(!sentence.what.is_empty()),
     }
     if let Ok(number) = text.trim().parse::<f64>() {
         for shown in [

@@ -3,11 +3,30 @@
 //! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is 1024 or
 //! 1024², as fio, dd, truncate and LVM take it. What is shown is always spelled out.
 
+/// The reason for which a text is no amount, time or share. Shown, it is one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}{}{next}", if .next.is_empty() { "" } else { ": " })]
+pub struct UnitError {
+    /// The fault, one clause.
+    pub what: String,
+    /// Advice: what to write instead; empty if there is nothing helpful to say.
+    pub next: String,
+}
+
+impl UnitError {
+    fn new(what: String, next: impl Into<String>) -> Self {
+        Self {
+            what,
+            next: next.into(),
+        }
+    }
+}
+
 /// Parses an amount of bytes: `512`, `512 B`, `4 KiB`, `4k`, `1.5 GiB`, `900G`, `100 MB`.
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "" | "B" => 1.0,
@@ -22,19 +41,21 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "TB" => 1e12,
         "PB" => 1e15,
         other => {
-            return Err(format!(
-                "\"{other}\" is not a unit of bytes: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)"
+            return Err(UnitError::new(
+                format!("\"{other}\" is not a unit of bytes"),
+                "write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)",
             ));
         }
     };
-    whole(number * factor).ok_or_else(|| format!("\"{text}\" is not a whole number of bytes"))
+    let fraction = || UnitError::new(format!("\"{text}\" is not a whole number of bytes"), "");
+    whole(number * factor).ok_or_else(fraction)
 }
 
 /// Parses a time: `500 ms`, `90 s`, `2 min`, `2 minutes`, `1.5 h`. Returns nanoseconds.
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
-pub fn parse_time_ns(text: &str) -> Result<u64, String> {
+pub fn parse_time_ns(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "ns" => 1.0,
@@ -46,27 +67,33 @@ pub fn parse_time_ns(text: &str) -> Result<u64, String> {
         "d" | "day" | "days" => 86_400e9,
         "" => {
             let number = text.trim();
-            return Err(format!(
-                "\"{number}\" has no unit of time: write {number}s or {number}min"
+            return Err(UnitError::new(
+                format!("\"{number}\" has no unit of time"),
+                format!("write {number}s or {number}min"),
             ));
         }
         other => {
-            return Err(format!(
-                "\"{other}\" is not a unit of time: write ns, us, ms, s, min, h or d"
+            return Err(UnitError::new(
+                format!("\"{other}\" is not a unit of time"),
+                "write ns, us, ms, s, min, h or d",
             ));
         }
     };
     // Rounded, for a float holds many decimal fractions only nearly: 0.3 ms is 300,000.00000000006 ns.
-    whole((number * factor).round()).ok_or_else(|| format!("\"{text}\" is not a time"))
+    let none = || UnitError::new(format!("\"{text}\" is not a time"), "");
+    whole((number * factor).round()).ok_or_else(none)
 }
 
 /// Nanoseconds of something that lasts, as [`parse_time_ns`]: more than none.
 ///
 /// # Errors
 /// As [`parse_time_ns`]; the time is 0.
-pub fn parse_lasting_ns(text: &str) -> Result<u64, String> {
+pub fn parse_lasting_ns(text: &str) -> Result<u64, UnitError> {
     match parse_time_ns(text)? {
-        0 => Err("nothing can be measured in no time: write it like \"1 h\"".to_owned()),
+        0 => Err(UnitError::new(
+            "nothing can be measured in no time".to_owned(),
+            "write it like \"1 h\"",
+        )),
         ns => Ok(ns),
     }
 }
@@ -75,12 +102,15 @@ pub fn parse_lasting_ns(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// A sentence naming what is wrong.
-pub fn parse_share(text: &str) -> Result<f64, String> {
+pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     let (number, unit) = split(text)?;
     match unit {
         "%" => Ok(number / 100.0),
         "" => Ok(number),
-        other => Err(format!("\"{other}\" is not a share: write 5 % or 0.05")),
+        other => Err(UnitError::new(
+            format!("\"{other}\" is not a share"),
+            "write 5 % or 0.05",
+        )),
     }
 }
 
@@ -89,7 +119,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// A sentence naming what is wrong and how it is written.
-pub fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
+pub fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, UnitError> {
     let mut weights: Vec<(u64, u32)> = Vec::new();
     for part in text.split(',') {
         let (amount, weight) = match part.split_once(':') {
@@ -99,15 +129,15 @@ pub fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
         };
         let amount = parse_bytes(amount)?;
         if weight == 0 {
-            return Err(format!(
-                "\"{}\" has no weight of at least 1: write it like 4 KiB:70, 64 KiB:30",
-                part.trim()
+            return Err(UnitError::new(
+                format!("\"{}\" has no weight of at least 1", part.trim()),
+                "write it like 4 KiB:70, 64 KiB:30",
             ));
         }
         if weights.iter().any(|(known, _)| *known == amount) {
-            return Err(format!(
-                "{} appears twice: write each size once, with one weight",
-                bytes(amount)
+            return Err(UnitError::new(
+                format!("{} appears twice", bytes(amount)),
+                "write each size once, with one weight",
             ));
         }
         weights.push((amount, weight));
@@ -115,17 +145,20 @@ pub fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
     Ok(weights)
 }
 
-fn split(text: &str) -> Result<(f64, &str), String> {
+fn split(text: &str) -> Result<(f64, &str), UnitError> {
     let text = text.trim();
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
-    let number = text[..digits]
-        .parse::<f64>()
-        .map_err(|_| format!("\"{text}\" does not begin with a number"))?;
+    let Ok(number) = text[..digits].parse::<f64>() else {
+        return Err(UnitError::new(
+            format!("\"{text}\" does not begin with a number"),
+            "",
+        ));
+    };
     // Hundreds of digits parse as infinity, which no comparison below would catch.
     if !number.is_finite() {
-        return Err(format!("\"{text}\" is too large"));
+        return Err(UnitError::new(format!("\"{text}\" is too large"), ""));
     }
     Ok((number, text[digits..].trim()))
 }
@@ -324,11 +357,10 @@ mod tests {
         assert_eq!(parse_bytes("512"), Ok(512));
         assert_eq!(parse_bytes("4k"), Ok(4096));
         assert_eq!(parse_bytes("900G"), Ok(900 << 30));
-        assert!(parse_bytes("4 kib").unwrap_err().contains("KiB"));
-        assert!(
-            parse_time_ns("10")
-                .unwrap_err()
-                .ends_with("write 10s or 10min")
+        assert!(parse_bytes("4 kib").unwrap_err().next.contains("KiB"));
+        assert_eq!(
+            parse_time_ns("10").unwrap_err().to_string(),
+            "\"10\" has no unit of time: write 10s or 10min"
         );
         assert!(parse_bytes("0.3 B").is_err());
         assert!(parse_bytes("KiB").is_err());
@@ -362,7 +394,7 @@ mod tests {
             ("", "does not begin with a number"),
             ("4 KiB:1,", "does not begin with a number"),
         ] {
-            let error = parse_weights(wrong).unwrap_err();
+            let error = parse_weights(wrong).unwrap_err().to_string();
             assert!(error.contains(word), "{wrong}: {error}");
         }
     }

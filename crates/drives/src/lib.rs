@@ -15,7 +15,6 @@ mod cards;
 mod completions;
 mod controller;
 mod disk;
-pub mod disksim;
 mod extents;
 mod fault;
 pub mod fit;
@@ -34,7 +33,8 @@ pub use card::{
     CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
 };
 pub use cards::{
-    ArrayCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values,
+    ArrayCard, AskedCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard,
+    values,
 };
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{

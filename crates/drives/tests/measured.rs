@@ -5,8 +5,10 @@
     reason = "a test that cannot read its data has failed"
 )]
 
+mod disksim;
+
+use disksim::import;
 use flate2::read::GzDecoder;
-use stackrace_drives::disksim::import;
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
 use stackrace_drives::{Card, DiskCard};
 use std::io::Read;

@@ -1,14 +1,14 @@
-//! An estimate that a few extreme rounds cannot move far.
+//! Estimates that a few extreme rounds cannot move far.
 //!
 //! The t interval of [`crate::interval`] speaks of means, and one stalled round can drag a mean
 //! along. The estimate here depends on the values mostly through their order. It is the
 //! second opinion: where both disagree, a few rounds carry the verdict and the reader must see
-//! that. All probabilities are exact, counted over every sign that "no difference" makes
-//! equally likely; hence the limit on sample sizes and the smallest sizes below which no
-//! interval exists (6 pairs at 95 %, 8 at 99 %).
+//! that. All probabilities are exact, counted over every sign that "no difference" makes equally
+//! likely; hence the limit on sample sizes and the smallest sizes below which no interval exists
+//! (6 pairs at 95 %, 8 at 99 %).
 //!
 //! Sources: Wilcoxon, Biometrics 1, 1945; Hodges and Lehmann, Annals of Mathematical Statistics
-//! 34, 1963; interval as in Hollander and Wolfe, "Nonparametric Statistical Methods".
+//! 34, 1963; intervals as in Hollander and Wolfe, "Nonparametric Statistical Methods".
 
 use crate::interval::{Ratio, all_finite, is_level, median_of_sorted};
 
@@ -27,18 +27,19 @@ pub fn hodges_lehmann(log_differences: &[f64], alpha: f64) -> Option<Ratio> {
         return None;
     }
     let mut walsh = Vec::with_capacity(n * (n + 1) / 2);
+    // Each with itself, too: a mean of one round is that round.
     for (i, a) in log_differences.iter().enumerate() {
         walsh.extend(log_differences[i..].iter().map(|b| a.midpoint(*b)));
     }
-    let ranks: Vec<usize> = (1..=n).collect();
     // The interval's ends are order statistics of the same averages whose median is the estimate.
-    centre_of(walsh, &signed_sums(&ranks), alpha)
+    centre_of(walsh, &signed_sums(n), alpha)
 }
 
 /// The median of `candidates` and the interval that cuts as many of them off either end as the
 /// distribution of the rank statistic allows at `alpha / 2`.
 fn centre_of(mut candidates: Vec<f64>, probabilities: &[f64], alpha: f64) -> Option<Ratio> {
     let cut = allowed_cut(probabilities, alpha / 2.0)?;
+    // Total order: a value that is not finite was refused before.
     candidates.sort_by(f64::total_cmp);
     let low = candidates.get(cut - 1)?;
     // The distribution is symmetric, so the same number is cut from both ends.
@@ -61,12 +62,13 @@ fn allowed_cut(probabilities: &[f64], tail: f64) -> Option<usize> {
     (cut > 0).then_some(cut)
 }
 
-/// P(sum = s) for s = 0, 1, …, where each rank enters the sum or not with probability ½.
-fn signed_sums(ranks: &[usize]) -> Vec<f64> {
-    let mut probabilities = vec![0.0; ranks.iter().sum::<usize>() + 1];
+/// P(sum = s) for s = 0, 1, …, where each rank from 1 to `n` enters the sum or not with probability ½.
+fn signed_sums(n: usize) -> Vec<f64> {
+    let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
+    // Before the first rank the sum is 0 for sure.
     probabilities[0] = 1.0;
     let mut largest = 0;
-    for &rank in ranks {
+    for rank in 1..=n {
         largest += rank;
         // From the top down, so that each rank is used once.
         for sum in (0..=largest).rev() {
@@ -85,10 +87,11 @@ fn signed_sums(ranks: &[usize]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Hollander and Wolfe: depression scale before and after, permeability at term and before.
+    /// Hollander and Wolfe: depression scale before and after.
     const BEFORE: [f64; 9] = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30];
     #[expect(clippy::approx_constant, reason = "3.14 was measured, it is not π")]
     const AFTER: [f64; 9] = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29];
+
     #[track_caller]
     fn close(got: f64, expected: f64, tolerance: f64) {
         assert!(

@@ -45,6 +45,21 @@ proptest! {
         let mut runs = study_file::parse("compare", plain.as_bytes()).ok().unwrap();
         overrides.apply(&mut runs);
         prop_assert_eq!(&printed.decide, &runs.decide);
+        prop_assert_eq!(&printed.title, &runs.title);
+        prop_assert_eq!(printed.policy, runs.policy);
+        let levels = |study: &Study| {
+            let levels = study.factors.iter().flat_map(|factor| factor.levels.clone());
+            levels.map(|level| (level.label, level.value)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(levels(&printed), levels(&runs));
+        let work = |study: &Study| {
+            let all = study.configurations.iter().map(|one| {
+                let work = one.workloads.iter().map(|work| work.summary());
+                (one.name.clone(), one.stack.layers.len(), work.collect::<Vec<_>>())
+            });
+            (format!("{:?}", study.workload_heads), all.collect::<Vec<_>>())
+        };
+        prop_assert_eq!(work(&printed), work(&runs));
         let limited = rounds_max.is_none() && !until_decided;
         let limit = if limited { time_ns } else { study_file::NO_LIMIT_NS };
         prop_assert_eq!(printed.decide.time_max_ns, limit);

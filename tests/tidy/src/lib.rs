@@ -10,3 +10,4 @@ pub mod imports;
 pub mod packages;
 pub mod rules;
 pub mod source;
+pub mod texts;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::docs;
 use crate::figures::{Checkout, FILE_LINES, FUNCTION_LINES};
+use crate::texts;
 
 /// Inline comments per hundred product lines that a room must have.
 pub const COMMENTS: f64 = 3.0;
@@ -20,6 +21,8 @@ pub fn broken(checkout: &Checkout) -> Vec<String> {
     found.extend(words(checkout));
     found.extend(comments(checkout));
     found.extend(empty_docs(checkout));
+    found.extend(checkout.product().flat_map(texts::words_compared));
+    found.extend(checkout.product().flat_map(texts::words_cut));
     found.into_iter().collect()
 }
 

@@ -77,6 +77,11 @@ impl Fact {
         })
     }
 
+    /// The fact that a guest was started from these images, that of its system first.
+    pub fn images(name: impl Into<String>, images: Vec<String>) -> Self {
+        Self::new(name, images.join(" with ")).with(FactFigure::Images(images))
+    }
+
     /// The value of the first fact of a name; `None` if there is no such fact.
     pub fn value_of<'a>(facts: &'a [Self], name: &str) -> Option<&'a str> {
         let found = facts.iter().find(|fact| fact.name == name)?;

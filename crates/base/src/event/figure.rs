@@ -26,6 +26,8 @@ pub enum FactFigure {
     SecondsSince1970(u64),
     /// True if it was there before the run, and not made by it.
     BeforeTheRun(bool),
+    /// Images that a guest was started from, that of its system first.
+    Images(Vec<String>),
     /// Block devices by name, from the top down.
     Devices(Vec<String>),
     /// True if the cache of a drive loses its content with the power, unless it is flushed.
@@ -48,6 +50,7 @@ pub(super) fn of_words(name: &str, words: &str) -> Option<FactFigure> {
             // Of several machines, each has a name of its own behind that of the fact.
             let kind = name.split(' ').next()?;
             match kind {
+                "lab" => images(name, words),
                 "memory" => memory(name, words),
                 "limit" | "line" => rate(words),
                 "disk" => cache(words),
@@ -55,6 +58,12 @@ pub(super) fn of_words(name: &str, words: &str) -> Option<FactFigure> {
             }
         }
     }
+}
+
+/// `debian-13 with zfs`; what the files of an image hold is another fact.
+fn images(name: &str, words: &str) -> Option<FactFigure> {
+    (name == "lab image" || name.starts_with("lab image on "))
+        .then(|| FactFigure::Images(words.split(" with ").map(str::to_owned).collect()))
 }
 
 /// `83.1 % of 320 MiB`: thousandths are all that is known.
@@ -102,6 +111,17 @@ mod tests {
     fn read(name: &str, value: &str) -> Option<FactFigure> {
         let line = serde_json::json!({ "name": name, "value": value });
         serde_json::from_value::<Fact>(line).unwrap().figure
+    }
+
+    #[test]
+    fn images_of_older_logs_are_told_from_what_their_files_hold() {
+        let names = ["debian-13-1f", "zfs-2a"].map(str::to_owned).to_vec();
+        let images = Some(FactFigure::Images(names));
+        assert_eq!(
+            read("lab image on debian-13", "debian-13-1f with zfs-2a"),
+            images
+        );
+        assert_eq!(read("lab image content", "1f with 2a"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::value::{GivenSetting, Kind, Refusal, Value};
 use super::words::unknown_word;
+use crate::unit::{self, UnitError};
 
 pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
     match kind {
@@ -15,20 +16,25 @@ pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
         Kind::Texts => as_texts(setting).map(drop),
         Kind::Weights => as_weights(setting).map(drop),
         Kind::Choice(words) => {
-            // The only kind whose valid values are known one by one: the nearest of them is named.
             let word = as_text(setting)?;
-            if words.contains(&word.as_str()) {
-                return Ok(());
+            match words.contains(&word.as_str()) {
+                true => Ok(()),
+                false => Err(none_of(setting, &word, words)),
             }
-            Err(unknown_word(
-                &setting.span,
-                &format!("{} cannot be \"{word}\"", setting.name),
-                &word,
-                words.iter().copied(),
-                "it is one of",
-            ))
         }
     }
+}
+
+/// Refuses a word that is none of a choice.
+pub(super) fn none_of(setting: &GivenSetting, word: &str, words: &[&str]) -> Refusal {
+    // The only kind whose valid values are known one by one: the nearest of them is named.
+    unknown_word(
+        &setting.span,
+        &format!("{} cannot be \"{word}\"", setting.name),
+        word,
+        words.iter().copied(),
+        "it is one of",
+    )
 }
 
 /// Spelling of a value of a kind.
@@ -62,21 +68,14 @@ pub(super) fn wrong_kind(setting: &GivenSetting, takes: &str, kind: Kind) -> Ref
     )
 }
 
-/// A sentence of `unit`: what follows ": write" is the advice.
-pub(super) fn wrong_unit(setting: &GivenSetting, sentence: &str) -> Refusal {
-    // Errors of `unit` are one sentence, and the study reader shows advice on a line of its own.
-    let (message, help) = match sentence.split_once(": write ") {
-        Some((message, advice)) => (message, format!("write {advice}")),
-        None => (sentence, String::new()),
-    };
-    Refusal::at(&setting.span, format!("{}: {message}", setting.name), help)
+/// What is no amount, time or share, with its advice on a line of its own.
+fn wrong_unit(setting: &GivenSetting, UnitError { what, next }: UnitError) -> Refusal {
+    Refusal::at(&setting.span, format!("{}: {what}", setting.name), next)
 }
 
 pub(super) fn as_bytes(setting: &GivenSetting) -> Result<u64, Refusal> {
     match &setting.value {
-        Value::Text(text) => {
-            crate::unit::parse_bytes(text).map_err(|sentence| wrong_unit(setting, &sentence))
-        }
+        Value::Text(text) => unit::parse_bytes(text).map_err(|error| wrong_unit(setting, error)),
         // A number without a unit is bytes; TOML has no unsigned numbers.
         Value::Integer(number) => u64::try_from(*number).map_err(|_| negative(setting)),
         _ => Err(wrong_kind(setting, "an amount of bytes", Kind::Bytes)),
@@ -101,9 +100,7 @@ pub(super) fn as_number(setting: &GivenSetting) -> Result<f64, Refusal> {
 
 pub(super) fn as_share(setting: &GivenSetting) -> Result<f64, Refusal> {
     let share = match &setting.value {
-        Value::Text(text) => {
-            crate::unit::parse_share(text).map_err(|sentence| wrong_unit(setting, &sentence))?
-        }
+        Value::Text(text) => unit::parse_share(text).map_err(|error| wrong_unit(setting, error))?,
         Value::Integer(number) => *number as f64,
         Value::Float(number) => *number,
         Value::Flag(_) | Value::List(_) => {
@@ -123,19 +120,19 @@ pub(super) fn as_share(setting: &GivenSetting) -> Result<f64, Refusal> {
 }
 
 pub(super) fn as_time_ns(setting: &GivenSetting) -> Result<u64, Refusal> {
-    as_time_of(setting, crate::unit::parse_time_ns)
+    as_time_of(setting, unit::parse_time_ns)
 }
 
 pub(super) fn as_lasting_ns(setting: &GivenSetting) -> Result<u64, Refusal> {
-    as_time_of(setting, crate::unit::parse_lasting_ns)
+    as_time_of(setting, unit::parse_lasting_ns)
 }
 
 fn as_time_of(
     setting: &GivenSetting,
-    parse: fn(&str) -> Result<u64, String>,
+    parse: fn(&str) -> Result<u64, UnitError>,
 ) -> Result<u64, Refusal> {
     match &setting.value {
-        Value::Text(text) => parse(text).map_err(|sentence| wrong_unit(setting, &sentence)),
+        Value::Text(text) => parse(text).map_err(|error| wrong_unit(setting, error)),
         // A bare number is refused: seconds and milliseconds are both usual.
         _ => Err(wrong_kind(setting, "a time with its unit", Kind::Time)),
     }
@@ -185,9 +182,7 @@ pub(super) fn as_texts(setting: &GivenSetting) -> Result<Vec<String>, Refusal> {
 
 pub(super) fn as_weights(setting: &GivenSetting) -> Result<Vec<(u64, u32)>, Refusal> {
     match &setting.value {
-        Value::Text(text) => {
-            crate::unit::parse_weights(text).map_err(|sentence| wrong_unit(setting, &sentence))
-        }
+        Value::Text(text) => unit::parse_weights(text).map_err(|error| wrong_unit(setting, error)),
         _ => Err(wrong_kind(setting, "sizes with weights", Kind::Weights)),
     }
 }

@@ -6,13 +6,15 @@
     reason = "a program for the terminal"
 )]
 
+#[path = "../../tests/disksim/mod.rs"]
+mod disksim;
 mod sensitivity;
 mod speed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use stackrace_drives::disksim::{Import, import};
+use disksim::{Import, import};
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
 use stackrace_drives::{Card, DiskCard, Nanos};
 

@@ -1,6 +1,7 @@
 //! The cards that come with the program: the drives of the published studies, and today's classes.
 
 mod array;
+mod asked;
 mod changed;
 mod claim;
 mod ssd;
@@ -9,6 +10,7 @@ mod tests;
 mod volume;
 
 pub use array::ArrayCard;
+pub use asked::AskedCard;
 pub use claim::{Claim, Load};
 pub use ssd::SsdCard;
 pub use volume::VolumeCard;
@@ -59,8 +61,7 @@ pub struct CardValue {
 /// The card of an array's disks.
 fn disks_of(array: &ArrayCard) -> Result<Box<DiskCard>, CardError> {
     let wanted = &array.disks.value;
-    let cards = CARDS.iter().filter_map(|text| Card::parse(text).ok());
-    let disk = cards.into_iter().find_map(|card| match card {
+    let disk = Card::all_shipped().find_map(|card| match card {
         Card::Disk(card) if card.model == *wanted => Some(card),
         _ => None,
     });
@@ -115,27 +116,14 @@ impl Card {
         })
     }
 
+    /// The cards that come with the program.
+    pub fn all_shipped() -> impl Iterator<Item = Self> {
+        CARDS.iter().filter_map(|text| Self::parse(text).ok())
+    }
+
     /// The card that comes with the program under this word.
     pub fn shipped(model: &str) -> Option<Self> {
-        let mut cards = CARDS.iter().filter_map(|text| Self::parse(text).ok());
-        cards.find(|card| card.model() == model)
-    }
-
-    /// The card that a study means: by the word of one that ships, or by the whole text of another,
-    /// which has several lines. `None` if no card that ships has this word.
-    ///
-    /// # Errors
-    /// The text is no card ([`Card::parse`]).
-    pub fn meant(words: &str) -> Result<Option<Self>, CardError> {
-        match Self::is_text(words) {
-            true => Self::parse(words).map(Some),
-            false => Ok(Self::shipped(words)),
-        }
-    }
-
-    /// Returns true if a study writes a whole card, not the word of one.
-    pub fn is_text(words: &str) -> bool {
-        words.contains('\n')
+        Self::all_shipped().find(|card| card.model() == model)
     }
 
     /// The properties that the drive tells the operating system of itself.

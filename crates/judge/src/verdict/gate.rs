@@ -26,7 +26,7 @@ use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
 pub use answer::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold};
 pub(crate) use answer::{GateFailure, GateSide};
-pub use words::on;
+pub use words::{figure_of, on};
 
 /// Fewer pairs have no interval.
 const PAIRS_MIN: usize = 3;

@@ -36,7 +36,7 @@ pub use beside::{Beside, BesideRow, beside};
 pub use course::RateChange;
 pub use durability::{DurabilityRow, cuts_decide, durability};
 pub use effects::{EffectKind, EffectRow, EffectTable};
-pub use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, gate, on};
+pub use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, figure_of, gate, on};
 pub use history::{HistoryLine, HistoryPoint, history};
 pub use judge::{judge, to_drop};
 pub use outlook::{may_stop, undecided_workloads};

@@ -5,7 +5,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
@@ -170,13 +170,9 @@ fn standing(
         facts.extend(block::kernel(host));
     }
     Ok(StandingLayer {
-        gives: Gives::Private(private),
-        facts: LayerFacts {
-            layer: layer.to_string(),
-            facts,
-        },
         devices,
         disks,
+        ..StandingLayer::new(layer, facts, Gives::Private(private))
     })
 }
 

@@ -4,21 +4,19 @@
 //! symbolic links, hard links, or holes in files. The kernel refuses links, and a trial that makes them fails.
 //! Its UUID has 32 bits and its label 11 letters, so that neither can hold a mark of ours.
 
-use crate::stack::common::plain::{self, Unmarked};
+use crate::stack::common::options;
+use crate::stack::common::plain::{self, AskedUnmarked, Unmarked};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_machine::host::Package;
 use stackrace_machine::host::imagined::{Tool, said};
-use stackrace_machine::host::{Needs, Package};
 
 /// The layer `exfat` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
@@ -139,26 +137,33 @@ const CLUSTER_BYTES_MAX: u64 = 32 << 20;
 /// Largest power of two that mkfs.exfat reads as an alignment, in bytes.
 const ALIGN_BYTES_MAX: u64 = 2 << 30;
 
-/// The reason why it is not made on disks.
-const UNMARKED: Unmarked = Unmarked {
+const EXFAT: Unmarked = Unmarked {
     kind: KIND.name,
     why: "an exFAT cannot be given a mark of ours, by which it would be wiped from a disk again",
+    tools: &["mkfs.exfat", "dump.exfat", "wipefs", "mount", "umount"],
+    packages: PACKAGES,
+    ask: &["dump.exfat"],
+    lines: &GEOMETRY,
+    repair: &["fsck.exfat", "-y"],
 };
 
-/// An exFAT as a study asks for it.
-struct Exfat {
-    /// Bytes; `None` means as mkfs.exfat chooses.
-    cluster_size: Option<u64>,
-    /// Bytes; `None` means as mkfs.exfat chooses.
-    boundary_align: Option<u64>,
-    mkfs: Vec<String>,
-    mount: Vec<String>,
-}
-
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    Ok(Box::new(Exfat {
-        cluster_size: power_of_two(settings, "cluster-size", CLUSTER_BYTES_MAX)?,
-        boundary_align: power_of_two(settings, "boundary-align", ALIGN_BYTES_MAX)?,
+    let mut command = vec!["mkfs.exfat".to_string()];
+    let mut text = KIND.name.to_string();
+    // Where nothing is asked, mkfs.exfat chooses.
+    for (name, max, option, what) in [
+        ("cluster-size", CLUSTER_BYTES_MAX, "-c", "clusters of"),
+        ("boundary-align", ALIGN_BYTES_MAX, "-b", "aligned to"),
+    ] {
+        if let Some(bytes) = power_of_two(settings, name, max)? {
+            command.extend([option.to_string(), bytes.to_string()]);
+            text.push_str(&format!(", {what} {}", unit::bytes(bytes)));
+        }
+    }
+    Ok(Box::new(AskedUnmarked {
+        of: &EXFAT,
+        command,
+        text,
         mkfs: options::mkfs(settings, &MKFS)?,
         mount: options::mount(settings, &MOUNT)?,
     }))
@@ -176,71 +181,6 @@ fn power_of_two(settings: &Settings, name: &str, max: u64) -> Result<Option<u64>
             ))
         }
         given => Ok(given),
-    }
-}
-
-impl Exfat {
-    /// mkfs.exfat with its words, without the device.
-    fn command(&self) -> Vec<String> {
-        let mut command = vec!["mkfs.exfat".to_string()];
-        for (option, bytes) in [("-c", self.cluster_size), ("-b", self.boundary_align)] {
-            let words = bytes.map(|bytes| [option.to_string(), bytes.to_string()]);
-            command.extend(words.into_iter().flatten());
-        }
-        command.extend(self.mkfs.iter().cloned());
-        command
-    }
-}
-
-impl Layer for Exfat {
-    fn kind(&self) -> &'static str {
-        KIND.name
-    }
-
-    fn describe_asked(&self) -> String {
-        let mut text = KIND.name.to_string();
-        let sizes = [
-            ("clusters of", self.cluster_size),
-            ("aligned to", self.boundary_align),
-        ];
-        for (what, bytes) in sizes {
-            if let Some(bytes) = bytes {
-                text.push_str(&format!(", {what} {}", unit::bytes(bytes)));
-            }
-        }
-        filesystem::asked(&text, &self.mkfs, &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        plain::TAKES
-    }
-
-    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        UNMARKED.accepts(below)
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["mkfs.exfat", "dump.exfat", "wipefs", "mount", "umount"],
-            packages: PACKAGES,
-            file_system: Some(KIND.name),
-            ..Needs::default()
-        }
-    }
-
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let ask = ["dump.exfat"];
-        UNMARKED.set_up(setup, below, &self.command(), &ask, &GEOMETRY, &self.mount)
-    }
-
-    fn returns(&self) -> bool {
-        true
-    }
-
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let repair = ["fsck.exfat", "-y"];
-        plain::brought_back(setup, KIND.name, &self.mount, &repair, below)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::common::guard::NamedDisk;
 use super::error::LayerError;
-use stackrace_base::event::LayerFacts;
+use stackrace_base::event::{Fact, LayerFacts};
 use std::path::PathBuf;
 
 /// Most devices one layer gives or takes.
@@ -142,6 +142,21 @@ pub struct StandingLayer {
     pub devices: Vec<String>,
     /// Whole disks under it (`nvme0n1`), where it is the lowest layer.
     pub disks: Vec<String>,
+}
+
+impl StandingLayer {
+    /// A layer that gives this, with what it got; its traffic shows nowhere, and it lies on no disk.
+    pub(crate) fn new(layer: &str, facts: Vec<Fact>, gives: Gives) -> Self {
+        Self {
+            gives,
+            facts: LayerFacts {
+                layer: layer.to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+            disks: Vec::new(),
+        }
+    }
 }
 
 /// Things given to a workload that needs bare devices.

@@ -3,20 +3,18 @@
 //! Its label has 16 letters, and mkfs.jfs draws the UUID itself. `jfs_tune` can set it later, but a kill in
 //! between would leave a disk without a mark of ours, so that disks are refused.
 
-use crate::stack::common::plain::{self, Unmarked};
+use crate::stack::common::options;
+use crate::stack::common::plain::{self, AskedUnmarked, Unmarked};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
+use stackrace_machine::host::Package;
 use stackrace_machine::host::imagined::{Tool, said};
-use stackrace_machine::host::{Needs, Package};
 
 /// The layer `jfs` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
@@ -108,69 +106,26 @@ const GEOMETRY: [&str; 5] = [
     "Allocation group size",
 ];
 
-/// The reason why it is not made on disks.
-const UNMARKED: Unmarked = Unmarked {
+const JFS: Unmarked = Unmarked {
     kind: KIND.name,
     why: "mkfs.jfs cannot give a JFS a mark of ours, by which it would be wiped from a disk again",
+    tools: &["mkfs.jfs", "jfs_tune", "wipefs", "mount", "umount"],
+    packages: PACKAGES,
+    ask: &["jfs_tune", "-l"],
+    lines: &GEOMETRY,
+    // The kernel does not replay the journal: until jfs_fsck has done it, a mount is refused.
+    repair: &["jfs_fsck", "-a"],
 };
 
-/// A JFS as a study asks for it.
-struct Jfs {
-    mkfs: Vec<String>,
-    mount: Vec<String>,
-}
-
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    Ok(Box::new(Jfs {
+    Ok(Box::new(AskedUnmarked {
+        of: &JFS,
+        // Without -q it asks first, and ends where there is no answer.
+        command: vec!["mkfs.jfs".to_string(), "-q".to_string()],
+        text: KIND.name.to_string(),
         mkfs: options::mkfs(settings, &MKFS)?,
         mount: options::mount(settings, &MOUNT)?,
     }))
-}
-
-impl Layer for Jfs {
-    fn kind(&self) -> &'static str {
-        KIND.name
-    }
-
-    fn describe_asked(&self) -> String {
-        filesystem::asked(KIND.name, &self.mkfs, &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        plain::TAKES
-    }
-
-    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        UNMARKED.accepts(below)
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["mkfs.jfs", "jfs_tune", "wipefs", "mount", "umount"],
-            packages: PACKAGES,
-            file_system: Some(KIND.name),
-            ..Needs::default()
-        }
-    }
-
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        // Without -q it asks first, and ends where there is no answer.
-        let mut command = vec!["mkfs.jfs".to_string(), "-q".to_string()];
-        command.extend(self.mkfs.iter().cloned());
-        let ask = ["jfs_tune", "-l"];
-        UNMARKED.set_up(setup, below, &command, &ask, &GEOMETRY, &self.mount)
-    }
-
-    fn returns(&self) -> bool {
-        true
-    }
-
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        // The kernel does not replay the journal: until jfs_fsck has done it, a mount is refused.
-        let replay = ["jfs_fsck", "-a"];
-        plain::brought_back(setup, KIND.name, &self.mount, &replay, below)
-    }
 }
 
 /// Facts that matter to figures, of all that `jfs_tune -l` prints.

@@ -9,7 +9,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
@@ -138,15 +138,7 @@ impl Layer for Tmpfs {
         given.extend(self.mount.iter().cloned());
         let root = setup.mount("tmpfs", OsStr::new("tmpfs"), &given, Memory::Yes)?;
         let facts = filesystem::mount_facts(setup.host(), &root, "tmpfs", &given, &[])?;
-        Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "tmpfs".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new("tmpfs", facts, Gives::Mounted(root)))
     }
 }
 

@@ -18,7 +18,7 @@ use super::kind::{
     Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
 };
 use super::metric::{self, Figure};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -27,9 +27,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "cp of coreutils 9 (in-kernel, reflink) and before (classic)",
     settings: &[
         SettingDoc::bytes("size", "", "Size of the file.").required(),
-        METHOD,
+        METHOD.doc,
         SYNC_AT_END,
-        CONTENT,
+        CONTENT.doc,
         COMPRESS_RATIO,
     ],
     example: "copy-file = { size = \"1 GiB\" }",
@@ -39,7 +39,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     parse: |settings| {
         Ok(Box::new(CopyFile {
             size: size(settings)?,
-            method: method(settings)?,
+            method: settings.choice(METHOD)?,
             at_end: at_end(settings)?,
             content: content(settings)?,
         }))
@@ -48,9 +48,14 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 /// Method by which data is copied.
-pub(super) const METHOD: SettingDoc = SettingDoc::choice(
+pub(super) const METHOD: ChoiceDoc<CopyMethod> = choice!(
     "method",
-    &["classic", "in-kernel", "reflink"],
+    [
+        // The default moves data for sure; the others may share blocks.
+        "classic" => CopyMethod::Classic { buffer_bytes: COPY_BUFFER_BYTES },
+        "in-kernel" => CopyMethod::InKernel,
+        "reflink" => CopyMethod::Reflink,
+    ],
     "classic",
     "Read and write buffers, copy_file_range, or share blocks.",
 );
@@ -60,18 +65,6 @@ pub(super) const SYNC_AT_END: SettingDoc = SettingDoc::flag(
     "true",
     "Make the result durable before the clock stops (cp itself never does).",
 );
-
-/// The method asked for.
-pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
-    Ok(match settings.text("method")?.as_str() {
-        "in-kernel" => CopyMethod::InKernel,
-        "reflink" => CopyMethod::Reflink,
-        // The default moves data for sure; the others may share blocks.
-        _ => CopyMethod::Classic {
-            buffer_bytes: COPY_BUFFER_BYTES,
-        },
-    })
-}
 
 /// Reads whether the clock waits for durability.
 pub(super) fn at_end(settings: &Settings) -> Result<AtEnd, Refusal> {

@@ -7,7 +7,7 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree::{self, CopyMethod, CopyStyle, RSYNC_BUFFER_BYTES};
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
+use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method_words};
 use super::kind::{
     Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
 };
@@ -28,14 +28,14 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "cp -r and rsync -a as traced on Linux",
     settings: &SettingDoc::joined::<13>(&[
         &INVENTED,
-        &[FROM, METHOD, AS_RSYNC, SYNC_AT_END],
+        &[FROM, METHOD.doc, AS_RSYNC, SYNC_AT_END],
         &HELD,
     ]),
     example: "copy-tree = { files = 2000, size-median = \"8 KiB\" }",
     mergeable: true,
     over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
-        let mut method = method(settings)?;
+        let mut method = settings.choice(METHOD)?;
         let mut manner = CopyStyle::Direct;
         if settings.flag("as-rsync")? {
             manner = CopyStyle::Renamed;

@@ -19,10 +19,35 @@ use super::block::{at_least_one, content};
 use super::copy_file::{at_end, durable};
 use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
-use super::shared_file::{VISITS, visits};
+use super::shared_file::VISITS;
 use stackrace_base::event::{Better, MetricHead};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
+use stackrace_base::setting::{
+    ChoiceDoc, Refusal, SettingDoc, Settings, Span, choice, unknown_word,
+};
 use stackrace_base::unit::{self, listed};
+
+const ORDER: ChoiceDoc<VisitOrder> = choice!(
+    "order",
+    ["random" => VisitOrder::Random, "creation" => VisitOrder::Creation],
+    "random",
+    "Order of visits after creation: each once at random, or as created.",
+);
+const RENAME_TO: ChoiceDoc<RenameTo> = choice!(
+    "rename-to",
+    [
+        "same-directory" => RenameTo::SameDirectory,
+        "next-directory" => RenameTo::NextDirectory,
+    ],
+    "same-directory",
+    "Where rename puts a file.",
+);
+/// True if all processes share the directories.
+const TREE: ChoiceDoc<bool> = choice!(
+    "tree",
+    ["own" => false, "shared" => true],
+    "own",
+    "With several clients: each process has directories of its own, or all have the same ones.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "files",
@@ -40,18 +65,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "[\"create\", \"stat\", \"read\", \"unlink\"]",
             "What is done to all of them, in this order: mkdir, create, then stat, open-close, read, readdir, rename, link as you like, unlink, rmdir; each once, create always.",
         ),
-        SettingDoc::choice(
-            "order",
-            &["random", "creation"],
-            "random",
-            "Order of visits after creation: each once at random, or as created.",
-        ),
-        SettingDoc::choice(
-            "rename-to",
-            &["same-directory", "next-directory"],
-            "same-directory",
-            "Where rename puts a file.",
-        ),
+        ORDER.doc,
+        RENAME_TO.doc,
         SettingDoc::bytes("size-min", "1 KiB", "Smallest file."),
         SettingDoc::bytes(
             "size-max",
@@ -65,14 +80,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "true",
             "Make what a phase changed durable before its clock stops.",
         ),
-        SettingDoc::choice(
-            "tree",
-            &["own", "shared"],
-            "own",
-            "With several clients: each process has directories of its own, or all have the same ones.",
-        ),
-        VISITS,
-        CONTENT,
+        TREE.doc,
+        VISITS.doc,
+        CONTENT.doc,
         COMPRESS_RATIO,
     ],
     example: "files = { count = 10000, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
@@ -189,10 +199,7 @@ fn rename_to(settings: &Settings, chosen: &[&Phase]) -> Result<RenameTo, Refusal
             "add \"rename\" to phases, or leave it out",
         ));
     }
-    Ok(match settings.text("rename-to")?.as_str() {
-        "next-directory" => RenameTo::NextDirectory,
-        _ => RenameTo::SameDirectory,
-    })
+    settings.choice(RENAME_TO)
 }
 
 #[derive(Debug)]
@@ -231,12 +238,8 @@ impl Files {
         }
         let phases = phases(settings)?;
         let rename_to = rename_to(settings, &phases)?;
-        let order = match settings.text("order")?.as_str() {
-            "creation" => VisitOrder::Creation,
-            _ => VisitOrder::Random,
-        };
         Ok(Self {
-            order,
+            order: settings.choice(ORDER)?,
             rename_to,
             count,
             directories: settings.count_within("directories", 1..=DIRECTORIES_MAX)?,
@@ -247,7 +250,7 @@ impl Files {
             at_end: at_end(settings)?,
             content: content(settings)?,
             shared: shared(settings, &phases)?,
-            visits: visits(settings)?,
+            visits: settings.choice(VISITS)?,
             phases,
         })
     }
@@ -309,7 +312,7 @@ const SHARED: &str = "shared";
 
 /// Reads whether all processes share the directories.
 fn shared(settings: &Settings, chosen: &[&Phase]) -> Result<bool, Refusal> {
-    let shared = settings.text("tree")? == "shared";
+    let shared = settings.choice(TREE)?;
     let counts = chosen
         .iter()
         .find(|phase| matches!(phase.op, Op::Mkdir | Op::Rmdir | Op::Readdir));

@@ -9,7 +9,7 @@ use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
 use stackrace_base::event::MetricHead;
-use stackrace_base::setting::SettingDoc;
+use stackrace_base::setting::{ChoiceDoc, SettingDoc, choice};
 use stackrace_machine::host::argv;
 
 /// Steps, in order.
@@ -18,9 +18,25 @@ const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
 /// Index of the resilvering among them.
 const RESILVER: usize = 1;
 
-const TOPOLOGY: SettingDoc = SettingDoc::choice(
+/// Ways in which data are spread over the devices of a pool that can lose one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Redundancy {
+    Mirror,
+    Raid10,
+    Raidz1,
+    Raidz2,
+    Raidz3,
+}
+
+const TOPOLOGY: ChoiceDoc<Redundancy> = choice!(
     "topology",
-    &["mirror", "raid10", "raidz1", "raidz2", "raidz3"],
+    [
+        "mirror" => Redundancy::Mirror,
+        "raid10" => Redundancy::Raid10,
+        "raidz1" => Redundancy::Raidz1,
+        "raidz2" => Redundancy::Raidz2,
+        "raidz3" => Redundancy::Raidz3,
+    ],
     "raidz1",
     "How data is spread over all devices but the last; raid10: pairs of mirrors, in order.",
 );
@@ -29,11 +45,11 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "mend-pool",
     summary: "a pool of ZFS scrubbed, then one disk replaced and resilvered, on `bare` devices",
     source: "zpool-scrub(8), zpool-replace(8)",
-    settings: &SettingDoc::joined::<11>(&[&[TOPOLOGY], &pools::TREE]),
+    settings: &SettingDoc::joined::<11>(&[&[TOPOLOGY.doc], &pools::TREE]),
     example: "mend-pool = { topology = \"raidz1\", files = 2000, size-median = \"64 KiB\" }",
     parse: |settings| {
         Ok(Box::new(MendPool {
-            topology: settings.text("topology")?,
+            topology: settings.choice(TOPOLOGY)?,
             source: Source::parse(settings)?,
         }))
     },
@@ -42,17 +58,17 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 #[derive(Debug)]
 struct MendPool {
-    topology: String,
+    topology: Redundancy,
     source: Source,
 }
 
 impl MendPool {
     /// Counts the fewest devices, with the spare one.
     fn devices_min(&self) -> usize {
-        match self.topology.as_str() {
-            "raidz2" => 4,
-            "raid10" | "raidz3" => 5,
-            _ => 3,
+        match self.topology {
+            Redundancy::Mirror | Redundancy::Raidz1 => 3,
+            Redundancy::Raidz2 => 4,
+            Redundancy::Raid10 | Redundancy::Raidz3 => 5,
         }
     }
 }
@@ -61,7 +77,7 @@ impl Workload for MendPool {
     fn summary(&self) -> String {
         format!(
             "a {} with {} is scrubbed and gets another disk; every file is verified",
-            self.topology,
+            TOPOLOGY.word(self.topology),
             self.source.words()
         )
     }
@@ -97,10 +113,10 @@ impl Workload for MendPool {
         // The last device is kept for the replacement.
         devices.pop();
         let mut vdevs = Vec::new();
-        let (vdev, disks) = match self.topology.as_str() {
+        let (vdev, disks) = match self.topology {
             // Pairs of mirrors, striped: ZFS has no word of its own for it.
-            "raid10" => ("mirror", 2),
-            topology => (topology, devices.len()),
+            Redundancy::Raid10 => ("mirror", 2),
+            topology => (TOPOLOGY.word(topology), devices.len()),
         };
         for disks in devices.chunks_exact(disks) {
             vdevs.extend(argv([vdev]));

@@ -23,7 +23,7 @@ mod sqlite;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use database::ChosenDatabase;
+use database::{ChosenDatabase, DatabaseKind};
 use stackrace_engine::promises::{
     Acknowledged, Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
 };
@@ -34,7 +34,7 @@ use super::block::words::block_size;
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
 use stackrace_base::event::{Better, LedgerLine, MetricHead, OperationKind, OperationsOf, Promise};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::Needs;
 
@@ -43,13 +43,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "operations that must survive a power cut: fsync, rename, mail queue, transactions",
     source: "the manual pages of fsync, open and rename, and how mail servers, SQLite and PostgreSQL use them",
     settings: &[
-        SettingDoc::choice(
-            "idiom",
-            WORDS,
-            "",
-            "What is done, until it is acknowledged.",
-        )
-        .required(),
+        IDIOM.doc.required(),
         SettingDoc::count("operations", "1000", "Operations over all threads."),
         block_size("4 KiB"),
         SettingDoc::count(
@@ -80,67 +74,40 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     ..WorkloadKind::PLAIN
 };
 
-/// The words of all idioms, in the order of [`IDIOMS`].
-const WORDS: &[&str] = &[
-    "overwrite-fsync",
-    "overwrite-dsync",
-    "append-fdatasync",
-    "append",
-    "replace",
-    "replace-no-dirsync",
-    "create",
-    "create-no-dirsync",
-    "mail-queue",
-    "sqlite",
-    "postgresql",
-];
+/// Meaning of each word: the idiom, what its operations are, what they are promised, and the
+/// database that carries it out.
+const IDIOM: ChoiceDoc<(Idiom, OperationKind, Promise, Option<DatabaseKind>)> = choice!(
+    "idiom",
+    [
+        "overwrite-fsync" => (Idiom::OverwriteFsync, OperationKind::Overwrite, Promise::Fsync, None),
+        "overwrite-dsync" => (Idiom::OverwriteDsync, OperationKind::Overwrite, Promise::Dsync, None),
+        "append-fdatasync" => (Idiom::AppendFdatasync, OperationKind::Append, Promise::Fdatasync, None),
+        "append" => (Idiom::AppendPlain, OperationKind::Append, Promise::None, None),
+        "replace" => (Idiom::Replace, OperationKind::Replace, Promise::DirectorySync, None),
+        "replace-no-dirsync" => (Idiom::ReplaceNoDirectorySync, OperationKind::Replace, Promise::Rename, None),
+        "create" => (Idiom::Create, OperationKind::Create, Promise::DirectorySync, None),
+        "create-no-dirsync" => (Idiom::CreateNoDirectorySync, OperationKind::Create, Promise::Fsync, None),
+        "mail-queue" => (Idiom::MailQueue, OperationKind::Mail, Promise::DirectorySync, None),
+        "sqlite" => of_database(DatabaseKind::Sqlite),
+        "postgresql" => of_database(DatabaseKind::Postgresql),
+    ],
+    "",
+    "What is done, until it is acknowledged.",
+);
 
-/// Meaning of each word: the idiom, what its operations are, what they are promised.
-const IDIOMS: [(Idiom, OperationKind, Promise); WORDS.len()] = [
+/// Meaning of the word of a database.
+const fn of_database(kind: DatabaseKind) -> (Idiom, OperationKind, Promise, Option<DatabaseKind>) {
     (
-        Idiom::OverwriteFsync,
-        OperationKind::Overwrite,
-        Promise::Fsync,
-    ),
-    (
-        Idiom::OverwriteDsync,
-        OperationKind::Overwrite,
-        Promise::Dsync,
-    ),
-    (
-        Idiom::AppendFdatasync,
-        OperationKind::Append,
-        Promise::Fdatasync,
-    ),
-    (Idiom::AppendPlain, OperationKind::Append, Promise::None),
-    (
-        Idiom::Replace,
-        OperationKind::Replace,
-        Promise::DirectorySync,
-    ),
-    (
-        Idiom::ReplaceNoDirectorySync,
-        OperationKind::Replace,
-        Promise::Rename,
-    ),
-    (Idiom::Create, OperationKind::Create, Promise::DirectorySync),
-    (
-        Idiom::CreateNoDirectorySync,
-        OperationKind::Create,
-        Promise::Fsync,
-    ),
-    (
-        Idiom::MailQueue,
-        OperationKind::Mail,
-        Promise::DirectorySync,
-    ),
-    (Idiom::Database, OperationKind::Transaction, Promise::Commit),
-    (Idiom::Database, OperationKind::Transaction, Promise::Commit),
-];
+        Idiom::Database,
+        OperationKind::Transaction,
+        Promise::Commit,
+        Some(kind),
+    )
+}
 
 #[derive(Debug)]
 struct Promises {
-    word: String,
+    word: &'static str,
     idiom: Idiom,
     kind: OperationKind,
     promise: Promise,
@@ -155,11 +122,11 @@ struct Promises {
 
 impl Promises {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let word = settings.text("idiom")?;
-        let at = WORDS.iter().position(|known| *known == word);
-        let (idiom, kind, promise) = IDIOMS[at.unwrap_or(0)];
+        let chosen = settings.choice(IDIOM)?;
+        let (idiom, kind, promise, database) = chosen;
+        let word = IDIOM.word(chosen);
         let threads = at_least_one(settings, "threads")?;
-        let database = ChosenDatabase::parse(settings, &word)?;
+        let database = ChosenDatabase::parse(settings, database, word)?;
         Ok(Self {
             idiom,
             kind,

@@ -12,21 +12,23 @@ use super::block::{BlockIo, Frame, access};
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+
+/// Share of reads; `None` where a setting of its own says it.
+const MODE: ChoiceDoc<Option<f64>> = choice!(
+    "mode",
+    ["read" => Some(1.0), "write" => Some(0.0), "mixed" => None],
+    "",
+    "Read, write, or both.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "random",
     summary: "random reads, writes or a mix, at any block size and queue depth",
     source: "the common core of fio rw=randread/randwrite/randrw and sysbench rndrd/rndwr/rndrw",
     settings: &[
-        SettingDoc::choice(
-            "mode",
-            &["read", "write", "mixed"],
-            "",
-            "Read, write, or both.",
-        )
-        .required(),
+        MODE.doc.required(),
         word::SIZE,
         word::FILES,
         SettingDoc::share("read-share", "60 %", "Share of reads in a mix."),
@@ -36,27 +38,27 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::THREADS,
         word::QUEUE_DEPTH,
         word::DIRECT,
-        word::ACCESS,
+        word::ACCESS.doc,
         word::SKEW,
         word::HOT_RANGE,
         word::HOT_SHARE,
         word::RATE,
-        word::ARRIVALS,
+        word::ARRIVALS.doc,
         word::THINK_TIME,
         fsync_every("0"),
         word::FSYNC_AT_END,
         word::DATA_ONLY,
-        word::SYNC,
+        word::SYNC.doc,
         time("5 s", "Stop after this long."),
         word::PASSES,
         word::OPERATIONS,
         word::READ_FIRST,
         word::SAME_DATA,
         word::VERIFY,
-        word::CONTENT,
+        word::CONTENT.doc,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
-        word::ENGINE,
+        word::ENGINE.doc,
     ],
     example: "random = { mode = \"read\", size = \"1 GiB\", block-size = \"4 KiB\", queue-depth = 16, direct = true }",
     mergeable: true,
@@ -76,20 +78,21 @@ struct Random {
 
 impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let mode = settings.text("mode")?;
-        if mode != "mixed" && settings.given("read-share") {
-            return Err(Refusal::at(
-                settings.span_of("read-share"),
-                format!("read-share means nothing with mode = \"{mode}\""),
-                "write mode = \"mixed\", or leave read-share out",
-            ));
-        }
-        let read_share = match mode.as_str() {
-            "read" => 1.0,
-            // The share decides everything else: which operations exist, what is made durable, what
-            // is reported.
-            "write" => 0.0,
-            _ => settings.share("read-share")?,
+        // The share decides everything else: which operations exist, what is made durable, what is
+        // reported.
+        let read_share = match settings.choice(MODE)? {
+            Some(_) if settings.given("read-share") => {
+                return Err(settings.refuse(
+                    "read-share",
+                    format!(
+                        "read-share means nothing with mode = \"{}\"",
+                        settings.text("mode")?
+                    ),
+                    "write mode = \"mixed\", or leave read-share out",
+                ));
+            }
+            Some(share) => share,
+            None => settings.share("read-share")?,
         };
         let frame = Frame {
             access: access(settings)?,

@@ -29,7 +29,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         FROM,
         block_size("1 MiB"),
         DIRECT,
-        CONTENT,
+        CONTENT.doc,
         COMPRESS_RATIO,
     ],
     example: "read-file = { size = \"1 GiB\", block-size = \"128 KiB\" }",
@@ -96,7 +96,7 @@ impl ReadFile {
         let (from, size) = match real_file(settings)? {
             None => (None, size(settings)?),
             Some((from, bytes)) => {
-                alone(settings, "from", &[SIZE, CONTENT, COMPRESS_RATIO])?;
+                alone(settings, "from", &[SIZE, CONTENT.doc, COMPRESS_RATIO])?;
                 (Some(from), bytes)
             }
         };

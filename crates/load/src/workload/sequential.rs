@@ -12,33 +12,34 @@ use super::block::{BlockIo, Frame};
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
 use stackrace_base::unit;
+
+const MODE: ChoiceDoc<Mode> = choice!(
+    "mode",
+    ["write" => Mode::Write, "rewrite" => Mode::Rewrite, "read" => Mode::Read],
+    "",
+    "Make a new file, overwrite one, or read one.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "sequential",
     summary: "one large file written, rewritten or read once from beginning to end",
     source: "the common core of dd, bonnie++ block I/O and fio rw=read/write",
     settings: &[
-        SettingDoc::choice(
-            "mode",
-            &["write", "rewrite", "read"],
-            "",
-            "Make a new file, overwrite one, or read one.",
-        )
-        .required(),
+        MODE.doc.required(),
         word::SIZE,
         block_size("1 MiB"),
         word::THREADS,
         word::QUEUE_DEPTH,
         word::DIRECT,
         word::RATE,
-        word::ARRIVALS,
+        word::ARRIVALS.doc,
         word::THINK_TIME,
         fsync_every("0"),
         word::FSYNC_AT_END,
         word::DATA_ONLY,
-        word::SYNC,
+        word::SYNC.doc,
         word::PREALLOCATE,
         time("", "Stop after this long even if the pass is not complete."),
         word::PASSES,
@@ -46,10 +47,10 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::READ_FIRST,
         word::SAME_DATA,
         word::VERIFY,
-        word::CONTENT,
+        word::CONTENT.doc,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
-        word::ENGINE,
+        word::ENGINE.doc,
     ],
     example: "sequential = { mode = \"write\", size = \"1 GiB\" }",
     mergeable: true,
@@ -77,11 +78,7 @@ struct Sequential {
 
 impl Sequential {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let mode = match settings.text("mode")?.as_str() {
-            "rewrite" => Mode::Rewrite,
-            "read" => Mode::Read,
-            _ => Mode::Write,
-        };
+        let mode = settings.choice(MODE)?;
         let frame = Frame {
             access: AccessPattern::Sequential,
             read_share: if mode == Mode::Read { 1.0 } else { 0.0 },

@@ -14,7 +14,7 @@ use super::kind::{
 };
 use super::metric::{self, Latency};
 use stackrace_base::event::{Better, MetricHead};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -24,17 +24,12 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &[
         SIZE,
         block_size("1 MiB"),
-        SettingDoc::choice(
-            "layout",
-            &["segments", "strided", "own"],
-            "segments",
-            "What belongs to each process: one segment of the file, every n-th block of it, or a file of its own.",
-        ),
-        VISITS,
+        LAYOUT.doc,
+        VISITS.doc,
         QUEUE_DEPTH,
         DIRECT,
         FSYNC_AT_END,
-        CONTENT,
+        CONTENT.doc,
         COMPRESS_RATIO,
     ],
     example: "shared-file = { size = \"64 MiB\", layout = \"strided\", visits = \"next\" }",
@@ -47,21 +42,19 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 const SIZE: SettingDoc = SettingDoc::bytes("size", "", "Bytes of each process.").required();
 
 /// Process whose data are visited.
-pub(super) const VISITS: SettingDoc = SettingDoc::choice(
+pub(super) const VISITS: ChoiceDoc<Visits> = choice!(
     "visits",
-    &["own", "next", "shuffled"],
+    ["own" => Visits::Own, "next" => Visits::Next, "shuffled" => Visits::Shuffled],
     "own",
     "With several clients: what each process visits of what was made: its own, that of the next client, or that of one that is drawn.",
 );
 
-/// Reads whose data a study says are visited.
-pub(super) fn visits(settings: &Settings) -> Result<Visits, Refusal> {
-    Ok(match settings.text("visits")?.as_str() {
-        "next" => Visits::Next,
-        "shuffled" => Visits::Shuffled,
-        _ => Visits::Own,
-    })
-}
+const LAYOUT: ChoiceDoc<Layout> = choice!(
+    "layout",
+    ["segments" => Layout::Segments, "strided" => Layout::Strided, "own" => Layout::Own],
+    "segments",
+    "What belongs to each process: one segment of the file, every n-th block of it, or a file of its own.",
+);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
@@ -114,12 +107,8 @@ impl SharedFile {
         Ok(Self {
             bytes,
             block,
-            layout: match settings.text("layout")?.as_str() {
-                "strided" => Layout::Strided,
-                "own" => Layout::Own,
-                _ => Layout::Segments,
-            },
-            visits: visits(settings)?,
+            layout: settings.choice(LAYOUT)?,
+            visits: settings.choice(VISITS)?,
             queue_depth: at_least_one(settings, "queue-depth")?,
             direct,
             fsync_at_end: settings.flag("fsync-at-end")?,

@@ -17,9 +17,16 @@ use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use stackrace_base::event::MetricHead;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRate, StreamRates};
+
+const DIRECT: ChoiceDoc<Direct> = choice!(
+    "direct",
+    ["auto" => Direct::Auto, "always" => Direct::Always, "never" => Direct::Never],
+    "auto",
+    "O_DIRECT where possible, or not at all without it, or never.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "stream-video",
@@ -34,12 +41,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
         block_size("8 MiB"),
         QUEUE_DEPTH,
-        SettingDoc::choice(
-            "direct",
-            &["auto", "always", "never"],
-            "auto",
-            "O_DIRECT where possible, or not at all without it, or never.",
-        ),
+        DIRECT.doc,
         SettingDoc::share(
             "margin",
             "20 %",
@@ -115,11 +117,7 @@ impl StreamVideo {
             loops: loops as usize,
             time_ns: settings.optional_lasting_ns("time")?,
             queue_depth: at_least_one(settings, "queue-depth")?,
-            direct: match settings.text("direct")?.as_str() {
-                "always" => Direct::Always,
-                "never" => Direct::Never,
-                _ => Direct::Auto,
-            },
+            direct: settings.choice(DIRECT)?,
             margin,
         })
     }

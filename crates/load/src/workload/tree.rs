@@ -65,7 +65,7 @@ pub(super) const PROFILES: [&str; profile::ALL.len()] = {
 /// Sizes of a tree of the settings' own.
 const SIZES: [SettingDoc; 5] = [FILES, DIRECTORIES, SIZE_MEDIAN, SIZE_SPREAD, SIZE_MAX];
 /// Settings for what the files of an invented tree hold.
-pub(super) const HELD: [SettingDoc; 2] = [CONTENT, COMPRESS_RATIO];
+pub(super) const HELD: [SettingDoc; 2] = [CONTENT.doc, COMPRESS_RATIO];
 /// Words that describe a tree of the settings' own.
 const GENERATED: [SettingDoc; 7] = SettingDoc::joined(&[&SIZES, &HELD]);
 /// Words that describe an invented tree, but for what its files hold.

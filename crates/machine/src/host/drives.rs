@@ -100,19 +100,17 @@ pub fn end_all() -> Result<(), HostError> {
 /// Serves a drive; the device it appears as.
 ///
 /// # Errors
-/// The program has no such card, or the kernel refuses.
+/// The kernel refuses.
 pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostError> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     static ROOM: OnceLock<ContentRoom> = OnceLock::new();
     let failed = |cause: String| HostError::Path {
         what: "serve the modelled drive",
-        path: PathBuf::from(model.name()),
+        path: PathBuf::from(model.card.name()),
         cause,
         kind: std::io::ErrorKind::Other,
     };
-    let card = model
-        .card()
-        .ok_or_else(|| failed("there is no such card".into()))?;
+    let card = model.card.card().clone();
     let identity = card.identity();
     let like = DeviceShape {
         bytes: disk.bytes,

@@ -125,6 +125,12 @@ impl HostError {
         }
     }
 
+    /// Returns true if a package that is known mends it.
+    pub fn in_package(&self) -> bool {
+        matches!(self, Self::ToolMissing { tool, package }
+            if package.is_some() || tools::package(tool).is_some())
+    }
+
     /// Advice to the user about it: one sentence that begins with a verb; empty if there is nothing
     /// better than what the system said.
     pub fn next(&self) -> String {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use stackrace_base::unit;
-use stackrace_drives::Card;
+use stackrace_drives::AskedCard;
 
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,11 +28,8 @@ pub struct LabDisk {
 /// The drive that a modelled disk is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskModel {
-    /// The card's word, as `stackrace show drives` lists it, or the text of a card of the user's own.
-    pub card: String,
-    /// Values of the card that are others here, as assignments: `rpm = 5400`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parameters: Vec<String>,
+    /// The card, with the values that hold here.
+    pub card: AskedCard,
     /// Decides where the head and the platter are when the disk is first used: another one in each
     /// round.
     pub accident: u64,
@@ -45,32 +42,13 @@ pub struct DiskModel {
 }
 
 impl DiskModel {
-    /// The drive of a card as it is, by its word or its text.
-    pub fn of(card: &str) -> Self {
+    /// The drive of a card, without faults, with the cache of its card.
+    pub fn of(card: AskedCard) -> Self {
         Self {
-            card: card.to_owned(),
-            parameters: Vec::new(),
+            card,
             accident: 0,
             cache: None,
             faults: Vec::new(),
-        }
-    }
-
-    /// The card with the values that hold here; `None` if the program has no such card, or there is
-    /// no drive with these values. Studies are refused for that before they start.
-    pub fn card(&self) -> Option<Card> {
-        Card::meant(&self.card).ok()??.with(&self.parameters).ok()
-    }
-
-    /// Its name among people: its card's word, and whether the card is the user's own.
-    pub fn name(&self) -> String {
-        // The cards that ship need not be read for the word of one.
-        if !Card::is_text(&self.card) {
-            return self.card.clone();
-        }
-        match Card::parse(&self.card) {
-            Ok(own) => format!("{} (own card)", own.model()),
-            Err(_) => "own card".to_owned(),
         }
     }
 }
@@ -90,17 +68,6 @@ pub enum DriveCache {
 }
 
 impl DriveCache {
-    /// Every kind, as a study writes it.
-    pub const WORDS: &'static [&'static str] = &["volatile", "protected", "lying", "off"];
-
-    /// The kind of a word of [`DriveCache::WORDS`].
-    pub fn of(word: &str) -> Option<Self> {
-        // In the order of the words.
-        let kinds = [Self::Volatile, Self::Protected, Self::Lying, Self::Off];
-        let mut kinds = kinds.into_iter().zip(Self::WORDS);
-        kinds.find_map(|(kind, known)| (*known == word).then_some(kind))
-    }
-
     /// The kind as a study writes it.
     pub fn word(self) -> &'static str {
         match self {
@@ -176,9 +143,9 @@ impl LabDisk {
             let mut text = format!(
                 "{} of a modelled {}{cache}",
                 unit::bytes(self.bytes),
-                model.name()
+                model.card.name()
             );
-            for parameter in &model.parameters {
+            for parameter in model.card.parameters() {
                 text.push_str(&format!(", {parameter}"));
             }
             for fault in &model.faults {

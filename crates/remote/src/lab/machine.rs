@@ -431,7 +431,7 @@ impl LabMachine {
                 "lab",
                 format!("{version}, accelerator {}", self.accelerator.name()),
             ),
-            Fact::new("lab image", site.image.name()),
+            Fact::images("lab image", vec![site.image.name()]),
             Fact::new("lab boot", unit::time_ns(self.boot_ns() as f64)),
             Fact::new("lab on kernel", format!("Linux {}", outside.trim())),
         ];

@@ -6,7 +6,7 @@ use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use super::styled::Styled;
-use stackrace_judge::verdict::{FigureAnswer, GateAnswer, on};
+use stackrace_judge::verdict::{FigureAnswer, GateAnswer, figure_of};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
 pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Styled {
@@ -52,7 +52,6 @@ fn table(gate: &GateAnswer) -> TextTable {
 }
 
 fn row(answer: &FigureAnswer) -> TextRow {
-    let on = on(answer);
     let name = answer.outcome.name();
     let outcome = match answer.more {
         Some(more) => format!("{name}, {more} more"),
@@ -61,7 +60,7 @@ fn row(answer: &FigureAnswer) -> TextRow {
     let (a, b) = answer.values;
     let [ratio, interval] = figure::ratio_texts(answer.ratio);
     TextRow::of(vec![
-        on.strip_prefix("on ").unwrap_or(&on).to_owned(),
+        figure_of(answer),
         ratio,
         interval,
         // Equal numbers of rounds, as always in a paired answer, are written once.

@@ -1,12 +1,13 @@
 //! What is asked, when to stop, and how a trial is prepared.
 
-use stackrace_base::event::{Decide, Until};
+use stackrace_base::event::Decide;
 use stackrace_base::setting::{Refusal, Settings, Span};
 use stackrace_base::unit;
 
 use super::design::{Factor, Policy, Provision, RoundOrder, Slices};
 use super::factor::find_factor;
 use super::place::is_place;
+use super::words::{ORDER, PRECONDITION, PROVISION, UNTIL};
 
 /// A slice where none is written, ns: long beside a change of turns, short beside what drifts.
 const SLICE_NS: u64 = 50_000_000;
@@ -53,11 +54,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         // At most ROUNDS_MAX, just checked.
         rounds_max: rounds as u32,
         time_max_ns,
-        until: match words.text("until")?.as_str() {
-            "each" => Until::Each,
-            "never" => Until::Never,
-            _ => Until::Overall,
-        },
+        until: words.choice(UNTIL)?,
     })
 }
 
@@ -89,16 +86,12 @@ pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<
 /// # Errors
 /// A value is of another kind.
 pub(super) fn policy(words: &Settings) -> Result<Policy, Refusal> {
-    // Other words were refused when the settings were checked.
-    let provision = match words.text("provision")?.as_str() {
-        "once" => Provision::Once,
-        _ => Provision::EachRound,
-    };
-    let order = match (words.optional_text("order")?.as_deref(), provision) {
-        (Some("adjacent"), _) | (None, Provision::Once) => RoundOrder::Adjacent,
-        _ => RoundOrder::Turns,
-    };
-    let precondition = words.text("precondition")? == "snia";
+    let provision = words.choice(PROVISION)?;
+    let order = words.optional_choice(ORDER)?.unwrap_or(match provision {
+        Provision::Once => RoundOrder::Adjacent,
+        Provision::EachRound => RoundOrder::Turns,
+    });
+    let precondition = words.choice(PRECONDITION)?;
     Ok(Policy {
         drop_caches: words.flag("drop-caches")?,
         remount: words.flag("remount")?,
@@ -128,7 +121,7 @@ fn slices(
         Some(text) => text,
     };
     let ns = unit::parse_time_ns(&text)
-        .map_err(|why| refuse(why, "write it like \"50 ms\", or \"off\""))?;
+        .map_err(|why| refuse(why.to_string(), "write it like \"50 ms\", or \"off\""))?;
     let (least, most) = (*SLICE_NS_RANGE.start(), *SLICE_NS_RANGE.end());
     if !SLICE_NS_RANGE.contains(&ns) {
         let nearest = unit::time_ns(ns.clamp(least, most) as f64);

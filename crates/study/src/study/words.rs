@@ -1,6 +1,9 @@
 //! The words a study has outside its layers and workloads.
 
-use stackrace_base::setting::SettingDoc;
+use stackrace_base::event::Until;
+use stackrace_base::setting::{ChoiceDoc, SettingDoc, choice};
+
+use super::design::{Provision, RoundOrder};
 
 /// Words before the first table.
 pub(super) const TOP_DOCS: &[SettingDoc] = &[
@@ -23,6 +26,12 @@ pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
     SettingDoc::text("name", "", "Unique in the study; by default the kind."),
     SettingDoc::number("weight", "1", "Weight in the overall figure; 0: not in it."),
 ];
+pub(super) const UNTIL: ChoiceDoc<Until> = choice!(
+    "until",
+    ["overall" => Until::Overall, "each" => Until::Each, "never" => Until::Never],
+    "overall",
+    "Stop when the overall figure is decided, when each workload is too, or never early.",
+);
 /// Words of `[decide]`.
 pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
     SettingDoc::text(
@@ -42,12 +51,7 @@ pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
         "1 h",
         "No round is begun that would end more than 3 % later.",
     ),
-    SettingDoc::choice(
-        "until",
-        &["overall", "each", "never"],
-        "overall",
-        "Stop when the overall figure is decided, when each workload is too, or never early.",
-    ),
+    UNTIL.doc,
 ];
 /// Words of `[crash]`.
 pub(super) const CRASH_DOCS: &[SettingDoc] = &[
@@ -62,6 +66,25 @@ pub(super) const CRASH_DOCS: &[SettingDoc] = &[
         "A configuration that breaks no promise is cut until fewer cuts than this share break one, with the study's confidence. When that is so, and those that break promises are told from it, the run ends, unless [decide] says until = \"never\".",
     ),
 ];
+pub(super) const PROVISION: ChoiceDoc<Provision> = choice!(
+    "provision",
+    ["each-round" => Provision::EachRound, "once" => Provision::Once],
+    "each-round",
+    "Build the stacks anew in each round, or once.",
+);
+pub(super) const ORDER: ChoiceDoc<RoundOrder> = choice!(
+    "order",
+    ["adjacent" => RoundOrder::Adjacent, "turns" => RoundOrder::Turns],
+    "",
+    "Go workload by workload, the configurations one right after the other, or let each configuration do all workloads in its turn. Adjacent needs all stacks to stand at the same time, and is the default where they are built once.",
+);
+/// True if a stack is brought to its steady state first.
+pub(super) const PRECONDITION: ChoiceDoc<bool> = choice!(
+    "precondition",
+    ["none" => false, "snia" => true],
+    "none",
+    "Bring each stack to its steady state after it was built: for flash, whose rate falls when it is worn in.",
+);
 /// Words of `[trial]`.
 pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
     SettingDoc::flag(
@@ -70,27 +93,12 @@ pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
         "Drop the page cache before the clock starts.",
     ),
     SettingDoc::flag("remount", "true", "Mount anew before the clock starts."),
-    SettingDoc::choice(
-        "provision",
-        &["each-round", "once"],
-        "each-round",
-        "Build the stacks anew in each round, or once.",
-    ),
-    SettingDoc::choice(
-        "order",
-        &["adjacent", "turns"],
-        "",
-        "Go workload by workload, the configurations one right after the other, or let each configuration do all workloads in its turn. Adjacent needs all stacks to stand at the same time, and is the default where they are built once.",
-    ),
+    PROVISION.doc,
+    ORDER.doc,
     SettingDoc::text(
         "slice",
         "",
         "How long a configuration works within a workload before the next one has its turn, from 10 ms to 1 s, or \"off\". With order = \"adjacent\", workloads that only read without a cache take turns of 50 ms by default; a time written here also tries it for steady writes, and keeps to it where the run shows that it changes nothing.",
     ),
-    SettingDoc::choice(
-        "precondition",
-        &["none", "snia"],
-        "none",
-        "Bring each stack to its steady state after it was built: for flash, whose rate falls when it is worn in.",
-    ),
+    PRECONDITION.doc,
 ];

@@ -102,10 +102,16 @@ fn estimate(answer: &FigureAnswer) -> f64 {
     answer.ratio.map_or(0.0, |ratio| ratio.estimate)
 }
 
-/// `over all workloads`, `on copy: throughput`.
-pub fn on(answer: &FigureAnswer) -> String {
+/// `over all workloads`, `copy: throughput`.
+pub fn figure_of(answer: &FigureAnswer) -> String {
     match &answer.metric {
         None => "over all workloads".to_owned(),
-        Some(metric) => format!("on {}: {}", answer.workload, metric.name),
+        Some(metric) => format!("{}: {}", answer.workload, metric.name),
     }
+}
+
+/// `over all workloads`, `on copy: throughput`.
+pub fn on(answer: &FigureAnswer) -> String {
+    let on = if answer.metric.is_some() { "on " } else { "" };
+    format!("{on}{}", figure_of(answer))
 }

@@ -19,7 +19,7 @@ use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::{ext, lab_disks};
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::imagined::{Tool, World, last, word};
 use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv};
 use std::ffi::OsString;
@@ -66,17 +66,31 @@ const CLIENT: ProgramPart = ProgramPart {
     built: cfg!(feature = "afp"),
 };
 
+/// Places of the database of file numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CnidPlace {
+    Volume,
+    Disk,
+    Tmpfs,
+}
+
+const CNID: ChoiceDoc<CnidPlace> = choice!(
+    "cnid",
+    [
+        "volume" => CnidPlace::Volume,
+        "disk" => CnidPlace::Disk,
+        "tmpfs" => CnidPlace::Tmpfs,
+    ],
+    "volume",
+    "Where the database of file numbers lies: beside the files, on a disk of the lab of its own, in memory.",
+);
+
 /// The layer `afp` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "afp",
     summary: "A directory served over AFP by netatalk and mounted here.",
     settings: &[
-        SettingDoc::choice(
-            "cnid",
-            &["volume", "disk", "tmpfs"],
-            "volume",
-            "Where the database of file numbers lies: beside the files, on a disk of the lab of its own, in memory.",
-        ),
+        CNID.doc,
         SettingDoc::bytes(
             "cnid-size",
             "256 MiB",
@@ -102,7 +116,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             "",
             "Options of the volume as afp.conf takes them: \"ea = none\".",
         ),
-        share::SERVER,
+        share::SERVER.doc,
         line::DELAY,
         line::RATE,
     ],
@@ -205,39 +219,39 @@ struct Afp {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let cnid = settings.text("cnid")?;
-    let cnid = cnid.as_str();
+    let cnid = settings.choice(CNID)?;
     for (name, of) in [
-        ("cnid-size", ["disk", "tmpfs"].as_slice()),
-        ("cnid-model", &["disk"]),
-        ("cnid-rate", &["disk"]),
-        ("cnid-requests", &["disk"]),
+        ("cnid-size", [CnidPlace::Disk, CnidPlace::Tmpfs].as_slice()),
+        ("cnid-model", &[CnidPlace::Disk]),
+        ("cnid-rate", &[CnidPlace::Disk]),
+        ("cnid-requests", &[CnidPlace::Disk]),
     ] {
         if settings.given(name) && !of.contains(&cnid) {
+            let cnid = CNID.word(cnid);
             return Err(Refusal::at(
                 settings.span_of(name),
                 format!("{name} says nothing of a database with cnid = \"{cnid}\""),
-                format!("leave it out, or write cnid = \"{}\"", of[0]),
+                format!("leave it out, or write cnid = \"{}\"", CNID.word(of[0])),
             ));
         }
     }
     let bytes = settings.bytes("cnid-size")?;
     let database = match cnid {
-        "disk" => Database::Disk(lab_disks::own_disk(
+        CnidPlace::Volume => Database::Volume,
+        CnidPlace::Disk => Database::Disk(lab_disks::own_disk(
             settings,
             ["cnid-model", "cnid-size", "cnid-rate", "cnid-requests"],
             bytes,
         )?),
         // The kernel takes 0 for "no limit".
-        "tmpfs" if bytes == 0 => {
+        CnidPlace::Tmpfs if bytes == 0 => {
             return Err(Refusal::at(
                 settings.span_of("cnid-size"),
                 "a tmpfs without a size may fill the memory",
                 "write cnid-size = \"64 MiB\"",
             ));
         }
-        "tmpfs" => Database::Memory(bytes),
-        _ => Database::Volume,
+        CnidPlace::Tmpfs => Database::Memory(bytes),
     };
     let options = share::options(settings, &OPTIONS)?;
     Shared::layer(Afp { database, options }, settings)

@@ -14,31 +14,53 @@ use crate::stack::layer::{
 };
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, Needs, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;
 
-const PROFILES: &[&str] = &["single", "raid0", "raid1", "raid10"];
+/// Ways in which btrfs spreads data or metadata over its devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spread {
+    Single,
+    Raid0,
+    Raid1,
+    Raid10,
+}
+
+/// A setting that is one of the profiles of mkfs.btrfs(8).
+macro_rules! profile {
+    ($name:literal, $default:literal, $doc:literal) => {
+        choice!(
+            $name,
+            [
+                "single" => Spread::Single,
+                "raid0" => Spread::Raid0,
+                "raid1" => Spread::Raid1,
+                "raid10" => Spread::Raid10,
+            ],
+            $default,
+            $doc,
+        )
+    };
+}
+
+const PROFILE: ChoiceDoc<Spread> =
+    profile!("profile", "single", "How data is spread over the devices.");
+const METADATA: ChoiceDoc<Spread> = profile!(
+    "metadata-profile",
+    "",
+    "How metadata is spread over the devices; the same as data unless given."
+);
 
 /// The layer `btrfs` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "btrfs",
     summary: "Btrfs on one or more devices of about 130 MiB or more each.",
     settings: &[
-        SettingDoc::choice(
-            "profile",
-            PROFILES,
-            "single",
-            "How data is spread over the devices.",
-        ),
-        SettingDoc::choice(
-            "metadata-profile",
-            PROFILES,
-            "",
-            "How metadata is spread over the devices; the same as data unless given.",
-        ),
+        PROFILE.doc,
+        METADATA.doc,
         SettingDoc::text(
             "compression",
             "none",
@@ -228,21 +250,20 @@ const COMPRESSIONS: &[&str] = &[
 ];
 
 struct Btrfs {
-    data: String,
-    metadata: String,
+    data: Spread,
+    metadata: Spread,
     compression: Option<String>,
     mkfs: Vec<String>,
     mount: Vec<String>,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let data = settings.text("profile")?;
-    let metadata = settings
-        .optional_text("metadata-profile")?
-        // Never left to mkfs.btrfs, whose choice for metadata depends on the number of devices.
-        .unwrap_or_else(|| data.clone());
+    let data = settings.choice(PROFILE)?;
+    // Never left to mkfs.btrfs, whose choice for metadata depends on the number of devices.
+    let metadata = settings.optional_choice(METADATA)?.unwrap_or(data);
     // No option at all: uncompressed is the default, and then not shown.
-    let compression = Some(settings.text("compression")?).filter(|word| word != "none");
+    let compression = settings.text("compression")?;
+    let compression = (compression != "none").then_some(compression);
     if let Some(word) = &compression
         && !is_compression(word)
     {
@@ -277,11 +298,11 @@ fn is_compression(word: &str) -> bool {
 }
 
 /// Devices a profile needs; RAID 10 on fewer than four is RAID 0 or 1 under another name.
-fn devices_min(profile: &str) -> usize {
+fn devices_min(profile: Spread) -> usize {
     match profile {
-        "raid0" | "raid1" => 2,
-        "raid10" => 4,
-        _ => 1,
+        Spread::Single => 1,
+        Spread::Raid0 | Spread::Raid1 => 2,
+        Spread::Raid10 => 4,
     }
 }
 
@@ -292,9 +313,9 @@ impl Btrfs {
             "mkfs.btrfs",
             "--nodiscard",
             "--data",
-            &self.data,
+            PROFILE.word(self.data),
             "--metadata",
-            &self.metadata,
+            METADATA.word(self.metadata),
         ];
         let words = words.iter().map(|word| (*word).to_string());
         words.chain(self.mkfs.iter().cloned()).collect()
@@ -318,24 +339,25 @@ impl Layer for Btrfs {
     }
 
     fn brief(&self) -> String {
-        format!("btrfs, profile = {}", self.data)
+        format!("btrfs, profile = {}", PROFILE.word(self.data))
     }
 
     fn describe_asked(&self) -> String {
-        let kind = format!("btrfs, data {}, metadata {}", self.data, self.metadata);
+        let [data, metadata] = [self.data, self.metadata].map(|spread| PROFILE.word(spread));
+        let kind = format!("btrfs, data {data}, metadata {metadata}");
         filesystem::asked(&kind, &self.mkfs, &self.options_asked())
     }
 
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
-        match self.data.as_str() {
-            "raid1" | "raid10" => bytes.saturating_mul(2),
-            _ => bytes,
+        match self.data {
+            Spread::Single | Spread::Raid0 => bytes,
+            Spread::Raid1 | Spread::Raid10 => bytes.saturating_mul(2),
         }
     }
 
     fn takes(&self) -> Takes {
         Takes::Devices {
-            min: devices_min(&self.data).max(devices_min(&self.metadata)),
+            min: devices_min(self.data).max(devices_min(self.metadata)),
             max: DEVICES_MAX,
         }
     }
@@ -428,7 +450,8 @@ impl Btrfs {
             host.must(&argv(command.into_iter().chain([root.as_os_str()])))
         };
         let spread = ask("df")?.stdout;
-        for (kind, asked) in [("Data", &self.data), ("Metadata", &self.metadata)] {
+        for (kind, asked) in [("Data", self.data), ("Metadata", self.metadata)] {
+            let asked = PROFILE.word(asked);
             let got = profile_of(&spread, kind);
             // Any of them: mkfs may leave an empty chunk of another profile behind.
             if !got.iter().any(|got| got.eq_ignore_ascii_case(asked)) {

@@ -5,7 +5,7 @@ use crate::stack::common::{block, guard, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, MountInfo, argv};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -220,13 +220,8 @@ pub(crate) fn standing(
 ) -> StandingLayer {
     let name = |device: &Device| block::kernel_name(host, &device.path);
     StandingLayer {
-        gives: Gives::Mounted(root),
-        facts: LayerFacts {
-            layer: layer.to_string(),
-            facts,
-        },
         devices: devices.iter().map(name).collect(),
-        disks: Vec::new(),
+        ..StandingLayer::new(layer, facts, Gives::Mounted(root))
     }
 }
 

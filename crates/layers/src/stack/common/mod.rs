@@ -1,5 +1,6 @@
 //! What layers share: reading `/sys`, the guard of disks, formatting, options, shares, the line between machines.
 
+pub(super) mod assembled;
 pub(super) mod block;
 pub(super) mod filesystem;
 pub(super) mod guard;

@@ -149,54 +149,93 @@ pub(crate) fn brought_back(
     Ok(filesystem::standing(host, kind, root, facts, &devices))
 }
 
-/// The reason why a file system that cannot bear a mark of ours is not made on disks, and where it
-/// can be made.
-#[derive(Clone, Copy)]
+/// Properties of a file system that cannot bear a mark of ours, and so is not made on disks.
 pub(crate) struct Unmarked {
     /// Its name to the kernel.
     pub kind: &'static str,
     /// The thing it cannot do, as a sentence.
     pub why: &'static str,
+    /// Programs needed.
+    pub tools: &'static [&'static str],
+    /// The package with those of its own.
+    pub packages: &'static [Package],
+    /// The command that tells how it was made, before the device.
+    pub ask: &'static [&'static str],
+    /// Names of the lines of its answer that matter to figures.
+    pub lines: &'static [&'static str],
+    /// The command that repairs it after a power cut, before the device.
+    pub repair: &'static [&'static str],
 }
 
-impl Unmarked {
+/// One of these file systems as a study asks for it.
+pub(crate) struct AskedUnmarked {
+    /// Its properties.
+    pub of: &'static Unmarked,
+    /// The command that makes it, before the study's words and the device.
+    pub command: Vec<String>,
+    /// What is asked for, in words, without mkfs words and mount options.
+    pub text: String,
+    /// Words for mkfs.
+    pub mkfs: Vec<String>,
+    /// Mount options.
+    pub mount: Vec<String>,
+}
+
+impl Layer for AskedUnmarked {
+    fn kind(&self) -> &'static str {
+        self.of.kind
+    }
+
+    fn describe_asked(&self) -> String {
+        filesystem::asked(&self.text, &self.mkfs, &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        TAKES
+    }
+
     /// Refuses disks below: there it could not be told from a file system of others.
-    ///
-    /// # Errors
-    /// A disk is below.
-    pub(crate) fn accepts(self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         match below.iter().any(|layer| !layer.disks().is_empty()) {
-            true => Err(format!("{}: {ELSEWHERE}", self.why)),
+            true => Err(format!("{}: {ELSEWHERE}", self.of.why)),
             false => Ok(()),
         }
     }
 
-    /// Makes it with this command (the device is added), reads with `ask` how it was made, and mounts it.
-    ///
-    /// # Errors
-    /// What is below outlives the run, or a command fails.
-    pub(crate) fn set_up(
-        self,
-        setup: &mut Setup<'_>,
-        below: Gives,
-        command: &[String],
-        ask: &[&str],
-        lines: &[&str],
-        mount: &[String],
-    ) -> Result<StandingLayer, LayerError> {
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: self.of.tools,
+            packages: self.of.packages,
+            file_system: Some(self.kind()),
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let (kind, mount) = (self.kind(), &self.mount);
         if setup.is_outlived() {
-            return Err(LayerError::refused(self.why, ELSEWHERE));
+            return Err(LayerError::refused(self.of.why, ELSEWHERE));
         }
         let devices = filesystem::devices(below)?;
         let device = devices[0].path.as_os_str();
-        filesystem::format(setup, command, |_| Vec::new(), &devices)?;
-        let mut ask = argv(ask.iter().map(ToString::to_string));
+        let command = [&self.command[..], &self.mkfs].concat();
+        filesystem::format(setup, &command, |_| Vec::new(), &devices)?;
+        let mut ask = argv(self.of.ask.iter().map(ToString::to_string));
         ask.push(device.to_os_string());
-        let mut facts = told(&setup.host().must(&ask)?.stdout, lines);
-        let root = setup.mount(self.kind, device, mount, Memory::No)?;
+        let mut facts = told(&setup.host().must(&ask)?.stdout, self.of.lines);
+        let root = setup.mount(kind, device, mount, Memory::No)?;
         let host = setup.host();
-        facts.extend(filesystem::mount_facts(host, &root, self.kind, mount, &[])?);
-        Ok(filesystem::standing(host, self.kind, root, facts, &devices))
+        facts.extend(filesystem::mount_facts(host, &root, kind, mount, &[])?);
+        Ok(filesystem::standing(host, kind, root, facts, &devices))
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        brought_back(setup, self.kind(), &self.mount, self.of.repair, below)
     }
 }
 

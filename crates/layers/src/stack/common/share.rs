@@ -13,17 +13,17 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Gives, StandingLayer, Takes};
 use crate::stack::layer::Layer;
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
 use stackrace_machine::host::{Host, LabDisk, Needs};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The setting for the server's place.
-pub(crate) const SERVER: SettingDoc = SettingDoc::choice(
+/// The setting for the server's place: true if it is another machine than the client's.
+pub(crate) const SERVER: ChoiceDoc<bool> = choice!(
     "server",
-    &["peer", "same"],
+    ["peer" => true, "same" => false],
     "peer",
     "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
 );
@@ -165,15 +165,7 @@ impl<S: Share> Layer for Shared<S> {
             self.share.serve(setup, &ends, root, &mut facts)
         })?;
         let root = self.share.mount(setup, &ends, served, &mut facts)?;
-        Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: S::KIND.to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new(S::KIND, facts, Gives::Mounted(root)))
     }
 }
 
@@ -227,7 +219,7 @@ impl ServerPlace {
     /// # Errors
     /// A line where there is none.
     pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let on_peer = settings.text(SERVER.name)? != "same";
+        let on_peer = settings.choice(SERVER)?;
         for name in [line::DELAY.name, line::RATE.name] {
             if !on_peer && settings.given(name) {
                 return Err(Refusal::at(

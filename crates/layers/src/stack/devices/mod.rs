@@ -11,7 +11,6 @@ use crate::stack::gives::{
 use crate::stack::identity::Identity;
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::LayerFacts;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, Needs, local::LocalHost};
@@ -251,14 +250,11 @@ impl Disks {
             path: disk.device.node.clone(),
             origin: Origin::Disk(disk),
         };
+        let facts = names.iter().map(|name| block::fact(host, name)).collect();
+        let gives = Gives::Devices(disks.into_iter().map(device).collect());
         Ok(StandingLayer {
-            gives: Gives::Devices(disks.into_iter().map(device).collect()),
-            facts: LayerFacts {
-                layer: "devices".to_string(),
-                facts: names.iter().map(|name| block::fact(host, name)).collect(),
-            },
-            devices: Vec::new(),
             disks: names,
+            ..StandingLayer::new("devices", facts, gives)
         })
     }
 }

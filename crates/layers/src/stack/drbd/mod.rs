@@ -25,8 +25,8 @@ use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use admin::unconnected;
 use ends::ends;
-use replica::{AfterCut, Drbd, ReplicaState, standing};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use replica::{AfterCut, Drbd, PROTOCOL, Protocol, ReplicaState, standing};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::{Driver, Needs, Package};
 use words::{DISK, NET};
 
@@ -37,41 +37,51 @@ const DRIVER: Driver = Driver {
     what: "replicated devices (drbd)",
 };
 
+const STATE: ChoiceDoc<ReplicaState> = choice!(
+    "state",
+    [
+        "connected" => ReplicaState::Connected,
+        "disconnected" => ReplicaState::Disconnected,
+        "resyncing" => ReplicaState::Resyncing,
+    ],
+    "connected",
+    "connected: both disks the same, without a first sync; disconnected: no peer; resyncing: all of it is being copied to the peer meanwhile.",
+);
+/// True if both machines are primary.
+const ROLE: ChoiceDoc<bool> = choice!(
+    "role",
+    ["single" => false, "dual" => true],
+    "single",
+    "single: this machine is primary; dual: both are, which needs protocol C and state connected.",
+);
+const AFTER_CUT: ChoiceDoc<AfterCut> = choice!(
+    "after-cut",
+    ["both" => AfterCut::Both, "this" => AfterCut::This, "peer" => AfterCut::Peer],
+    "both",
+    "Which machines the stack is brought back on after a power cut, in a study with [crash]: both; this one alone; the peer alone, which becomes primary.",
+);
+/// The part that is cut, by the delay of the line, ns.
+const CUT: ChoiceDoc<fn(u64) -> CutOf> = choice!(
+    "cut",
+    [
+        "both" => |_| CutOf::Machines,
+        "this" => |on_the_way_ns| CutOf::This { on_the_way_ns },
+        "line" => |_| CutOf::Line,
+    ],
+    "both",
+    "What a power cut hits, in a study with [crash]: both machines; this one alone; the line between them, and no machine loses its power.",
+);
+
 /// The layer `drbd` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "drbd",
     summary: "A device replicated to a peer (DRBD): what it lies on is set up on both machines.",
     settings: &[
-        SettingDoc::choice(
-            "protocol",
-            &["A", "B", "C"],
-            "C",
-            "When a write has returned: A: on this disk and handed to the network; B: the peer has it in memory; C: on both disks.",
-        ),
-        SettingDoc::choice(
-            "state",
-            &["connected", "disconnected", "resyncing"],
-            "connected",
-            "connected: both disks the same, without a first sync; disconnected: no peer; resyncing: all of it is being copied to the peer meanwhile.",
-        ),
-        SettingDoc::choice(
-            "role",
-            &["single", "dual"],
-            "single",
-            "single: this machine is primary; dual: both are, which needs protocol C and state connected.",
-        ),
-        SettingDoc::choice(
-            "after-cut",
-            &["both", "this", "peer"],
-            "both",
-            "Which machines the stack is brought back on after a power cut, in a study with [crash]: both; this one alone; the peer alone, which becomes primary.",
-        ),
-        SettingDoc::choice(
-            "cut",
-            &["both", "this", "line"],
-            "both",
-            "What a power cut hits, in a study with [crash]: both machines; this one alone; the line between them, and no machine loses its power.",
-        ),
+        PROTOCOL.doc,
+        STATE.doc,
+        ROLE.doc,
+        AFTER_CUT.doc,
+        CUT.doc,
         SettingDoc::texts(
             "net",
             "",
@@ -129,14 +139,11 @@ pub(super) const KIND: LayerKind = LayerKind {
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let protocol = settings.text("protocol")?;
-    let state = match settings.text("state")?.as_str() {
-        "disconnected" => ReplicaState::Disconnected,
-        "resyncing" => ReplicaState::Resyncing,
-        _ => ReplicaState::Connected,
-    };
-    let dual = settings.text("role")? == "dual";
-    if dual && protocol != "C" {
+    let protocol = settings.choice(PROTOCOL)?;
+    let state = settings.choice(STATE)?;
+    let dual = settings.choice(ROLE)?;
+    if dual && protocol != Protocol::C {
+        let protocol = PROTOCOL.word(protocol);
         return Err(Refusal::at(
             settings.span_of("role"),
             format!(
@@ -153,8 +160,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         ));
     }
     let line = Line::parse(settings)?;
-    let after_cut = AfterCut::of(&settings.text("after-cut")?);
-    let cut = cut_of(&settings.text("cut")?, line);
+    let after_cut = settings.choice(AFTER_CUT)?;
+    let cut = settings.choice(CUT)?(line.delay_ns());
     if cut == CutOf::Line && after_cut != AfterCut::Peer {
         return Err(Refusal::at(
             settings.span_of("cut"),
@@ -174,28 +181,18 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
-fn cut_of(word: &str, line: Line) -> CutOf {
-    match word {
-        "this" => CutOf::This {
-            on_the_way_ns: line.delay_ns(),
-        },
-        "line" => CutOf::Line,
-        _ => CutOf::Machines,
-    }
-}
-
 impl Layer for Drbd {
     fn kind(&self) -> &'static str {
         "drbd"
     }
 
     fn brief(&self) -> String {
-        let role = if self.dual { "dual" } else { "single" };
-        format!("drbd, protocol = {}, role = {role}", self.protocol)
+        let (protocol, role) = (PROTOCOL.word(self.protocol), ROLE.word(self.dual));
+        format!("drbd, protocol = {protocol}, role = {role}")
     }
 
     fn describe_asked(&self) -> String {
-        let mut text = format!("DRBD to a peer, protocol {}", self.protocol);
+        let mut text = format!("DRBD to a peer, protocol {}", PROTOCOL.word(self.protocol));
         text.push_str(match self.state {
             ReplicaState::Connected => ", connected",
             ReplicaState::Disconnected => ", disconnected",

@@ -8,10 +8,26 @@ use crate::stack::cut::CutOf;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, choice};
 use stackrace_machine::host::{Host, argv};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+
+/// The state of a write, on both machines, when it has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    A,
+    B,
+    C,
+}
+
+pub(super) const PROTOCOL: ChoiceDoc<Protocol> = choice!(
+    "protocol",
+    ["A" => Protocol::A, "B" => Protocol::B, "C" => Protocol::C],
+    "C",
+    "When a write has returned: A: on this disk and handed to the network; B: the peer has it in memory; C: on both disks.",
+);
 
 /// Relation of the two ends to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,15 +46,6 @@ pub(super) enum AfterCut {
 }
 
 impl AfterCut {
-    /// The word of a study.
-    pub(super) fn of(word: &str) -> Self {
-        match word {
-            "this" => Self::This,
-            "peer" => Self::Peer,
-            _ => Self::Both,
-        }
-    }
-
     /// The wish, in words that follow others; empty if both come back.
     pub(super) fn asked(self) -> &'static str {
         match self {
@@ -51,8 +58,8 @@ impl AfterCut {
 
 /// A replicated device as a study asks for it.
 pub(super) struct Drbd {
-    /// A, B or C.
-    pub(super) protocol: String,
+    /// The state of a write when it has returned.
+    pub(super) protocol: Protocol,
     /// Relation of the ends to each other while the workload runs.
     pub(super) state: ReplicaState,
     /// True if both machines are primary.
@@ -75,7 +82,7 @@ impl Drbd {
         let port = port(ends);
         let mut text = format!(
             "resource {resource} {{\n  net {{\n    protocol {};\n",
-            self.protocol
+            PROTOCOL.word(self.protocol)
         );
         if self.dual {
             // Without it the second machine cannot become primary (drbd.conf(5)).
@@ -167,7 +174,7 @@ impl Drbd {
             admin.until(host, "cstate", &["StandAlone"])?;
         }
         let mut facts = vec![
-            Fact::new("protocol", &self.protocol),
+            Fact::new("protocol", PROTOCOL.word(self.protocol)),
             Fact::new("first sync", first),
         ];
         facts.extend(admin.facts(host)?);
@@ -197,12 +204,10 @@ impl Drbd {
         // The default, C, is not always shown.
         let protocol = value("protocol").unwrap_or_else(|| "C".to_string());
         // Without a connection there is no protocol in force.
-        if self.state != ReplicaState::Disconnected && protocol != self.protocol {
+        let asked = PROTOCOL.word(self.protocol);
+        if self.state != ReplicaState::Disconnected && protocol != asked {
             return Err(LayerError::refused(
-                format!(
-                    "protocol {protocol} is in force although {} was asked",
-                    self.protocol
-                ),
+                format!("protocol {protocol} is in force although {asked} was asked"),
                 "",
             ));
         }
@@ -243,15 +248,14 @@ pub(super) fn standing(end: &End, admin: Admin, facts: Vec<Fact>) -> StandingLay
     let device = PathBuf::from(format!("/dev/drbd{}", end.minor));
     StandingLayer {
         devices: vec![block::name(&device)],
-        gives: Gives::Devices(vec![Device {
-            path: device,
-            origin: Origin::Replica(admin.resource),
-        }]),
-        facts: LayerFacts {
-            layer: "drbd".to_string(),
+        ..StandingLayer::new(
+            "drbd",
             facts,
-        },
-        disks: Vec::new(),
+            Gives::Devices(vec![Device {
+                path: device,
+                origin: Origin::Replica(admin.resource),
+            }]),
+        )
     }
 }
 
@@ -263,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_in_force_is_read_and_another_protocol_is_an_error() {
         let drbd = Drbd {
-            protocol: "A".to_string(),
+            protocol: Protocol::A,
             state: ReplicaState::Connected,
             dual: false,
             after_cut: AfterCut::Both,

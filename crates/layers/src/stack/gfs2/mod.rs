@@ -14,8 +14,8 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::{Fact, LayerFacts};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
 use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
 use std::net::IpAddr;
@@ -45,17 +45,20 @@ const DLM: Daemon = Daemon {
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
+/// True for locks between machines.
+const LOCK: ChoiceDoc<bool> = choice!(
+    "lock",
+    ["nolock" => false, "dlm" => true],
+    "nolock",
+    "nolock: one machine, no locks between machines; dlm: locks between two, on drbd with role = \"dual\".",
+);
+
 /// The layer `gfs2` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "gfs2",
     summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM).",
     settings: &[
-        SettingDoc::choice(
-            "lock",
-            &["nolock", "dlm"],
-            "nolock",
-            "nolock: one machine, no locks between machines; dlm: locks between two, on drbd with role = \"dual\".",
-        ),
+        LOCK.doc,
         SettingDoc::count(
             "mounted-on",
             "1",
@@ -198,7 +201,7 @@ struct Gfs2 {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let dlm = settings.text("lock")? == "dlm";
+    let dlm = settings.choice(LOCK)?;
     let mounted_on = settings.count("mounted-on")?;
     if mounted_on != 1 && !(dlm && mounted_on == 2) {
         return Err(Refusal::at(
@@ -325,13 +328,8 @@ impl Layer for Gfs2 {
         let mut facts = filesystem::mount_facts(setup.host(), &root, "gfs2", &self.mount, &[])?;
         facts.extend(self.locks(setup.host(), &block::name(&device)));
         Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "gfs2".to_string(),
-                facts,
-            },
             devices: vec![block::name(&device)],
-            disks: Vec::new(),
+            ..StandingLayer::new("gfs2", facts, Gives::Mounted(root))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `slow-sectors`, `read-errors`, `dies-at`: what is declared to go wrong with a modelled disk.
 
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
-use stackrace_base::unit;
+use stackrace_base::unit::{self, UnitError};
 use stackrace_machine::host::DeclaredFault;
 
 /// Settings that declare faults.
@@ -93,7 +93,7 @@ fn place(
         return refused(format!("\"{text}\" names no place and time"), form());
     };
     // Each part in its own words, so that a wrong unit is named.
-    let read = || -> Result<(u64, u64, u64), String> {
+    let read = || -> Result<(u64, u64, u64), UnitError> {
         let bytes = |text| unit::parse_bytes(text);
         Ok((bytes(from)?, bytes(to)?, unit::parse_time_ns(time)?))
     };

@@ -14,10 +14,10 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{DriveCache, Host, LabDisk, Needs, argv};
+use stackrace_machine::host::{Host, LabDisk, Needs, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -79,12 +79,7 @@ const SETTINGS: [SettingDoc; 13] = [
         "",
         "Most requests per second of each disk, reads and writes together; as many as go unless given.",
     ),
-    SettingDoc::choice(
-        "cache",
-        DriveCache::WORDS,
-        "",
-        "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
-    ),
+    model::CACHE.doc,
     SettingDoc::count(
         "gone-after-cut",
         "0",
@@ -392,12 +387,7 @@ impl LabDisks {
         let disks = devices.iter().map(|device| block::name(&device.path));
         Ok(StandingLayer {
             disks: disks.collect(),
-            gives: Gives::Devices(devices),
-            facts: LayerFacts {
-                layer: "lab-disks".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
+            ..StandingLayer::new("lab-disks", facts, Gives::Devices(devices))
         })
     }
 }

@@ -2,9 +2,9 @@
 
 use super::common::{SIZE_MIN, disk_count, serial};
 use super::faults;
-use stackrace_base::setting::{Refusal, Settings, unknown_word};
+use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice, unknown_word};
 use stackrace_base::unit;
-use stackrace_drives::{CARDS, Card, CardError};
+use stackrace_drives::{AskedCard, Card, CardError};
 use stackrace_machine::host::{DiskModel, DriveCache, LabDisk};
 
 /// Settings that a card answers.
@@ -16,6 +16,19 @@ const OF_THE_CARD: [&str; 5] = [
     "latency",
 ];
 
+/// The setting for the write cache.
+pub(super) const CACHE: ChoiceDoc<DriveCache> = choice!(
+    "cache",
+    [
+        "volatile" => DriveCache::Volatile,
+        "protected" => DriveCache::Protected,
+        "lying" => DriveCache::Lying,
+        "off" => DriveCache::Off,
+    ],
+    "",
+    "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
+);
+
 /// Sector that modelled drives read and write, bytes.
 const LOGICAL_SECTOR: u64 = 512;
 
@@ -25,12 +38,9 @@ const LOGICAL_SECTOR: u64 = 512;
 /// There is no such card, it says already what the study says, or it has no such size.
 pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Refusal> {
     let parameters = settings.optional_texts("parameters")?.unwrap_or_default();
-    let card = changed(settings, &named(settings, "model", word)?, &parameters)?;
-    decided(settings, card.model(), &OF_THE_CARD)?;
-    // Other words were refused when the settings were checked.
-    let cache = settings
-        .optional_text("cache")?
-        .and_then(|word| DriveCache::of(&word));
+    let card = changed(settings, named(settings, "model", word)?, parameters)?;
+    decided(settings, card.card().model(), &OF_THE_CARD)?;
+    let cache = settings.optional_choice(CACHE)?;
     let bytes = size(settings, "size", &card)?;
     let count = disk_count(settings)?;
     let declared = faults::declared(settings, count, bytes)?;
@@ -40,21 +50,20 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
         let faults = here.map(|(_, fault)| *fault).collect();
         match &last {
             // Cache and values are those of its own model: the study's words are about the others.
-            Some((word, card, bytes)) if number == count => {
+            Some((card, bytes)) if number == count => {
                 let model = DiskModel {
                     faults,
-                    ..DiskModel::of(word)
+                    ..DiskModel::of(card.clone())
                 };
-                one(card, *bytes, model, number)
+                one(*bytes, model, number)
             }
             _ => {
                 let model = DiskModel {
-                    parameters: parameters.clone(),
                     cache,
                     faults,
-                    ..DiskModel::of(word)
+                    ..DiskModel::of(card.clone())
                 };
-                one(&card, bytes, model, number)
+                one(bytes, model, number)
             }
         }
     });
@@ -74,9 +83,9 @@ pub(super) fn own(
     number: u64,
 ) -> Result<LabDisk, Refusal> {
     let card = named(settings, model, word)?;
-    decided(settings, card.model(), of_the_card)?;
+    decided(settings, card.card().model(), of_the_card)?;
     let bytes = size(settings, bytes, &card)?;
-    Ok(one(&card, bytes, DiskModel::of(word), number))
+    Ok(one(bytes, DiskModel::of(card), number))
 }
 
 /// Refuses what a card decides: a measurement of it with another speed would bear the card's name.
@@ -92,32 +101,32 @@ fn decided(settings: &Settings, word: &str, of_the_card: &[&str]) -> Result<(), 
 }
 
 /// The card that a setting names, or whose text it has.
-fn named(settings: &Settings, name: &str, word: &str) -> Result<Card, Refusal> {
+fn named(settings: &Settings, name: &str, word: &str) -> Result<AskedCard, Refusal> {
     let refused = |message: String, help: &str| Refusal::at(settings.span_of(name), message, help);
-    let meant = Card::meant(word).map_err(|error| {
+    let meant = AskedCard::meant(word).map_err(|error| {
         refused(
             format!("this text is no card of a drive: {error}"),
             "compare it with one that is known to work: stackrace show drives seagate-st3000dm001",
         )
     })?;
     if let Some(card) = meant {
-        let own = Card::is_text(word);
+        let (own, called) = (card.is_own(), card.card().model());
         // Its figures would bear the name of another drive.
-        if own && Card::shipped(card.model()).is_some() {
+        if own && Card::shipped(called).is_some() {
             return Err(refused(
-                format!("a card that ships is called {} already", card.model()),
+                format!("a card that ships is called {called} already"),
                 "give your card another name, in its line model = \"...\"",
             ));
         }
-        if own && !is_word(card.model()) {
+        if own && !is_word(called) {
             return Err(refused(
-                format!("no drive is called {:?}", card.model()),
+                format!("no drive is called {called:?}"),
                 "write the model of a card in small letters, digits and -, at most 40 of them",
             ));
         }
         return Ok(card);
     }
-    let cards: Vec<Card> = CARDS.iter().flat_map(|text| Card::parse(text)).collect();
+    let cards: Vec<Card> = Card::all_shipped().collect();
     let names = cards.iter().map(Card::model);
     let message = format!("there is no drive model \"{word}\"");
     Err(unknown_word(
@@ -135,8 +144,8 @@ fn is_word(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.chars().all(known)
 }
 
-/// Word, card and size of the last disk, where it is another one than the rest.
-fn last(settings: &Settings) -> Result<Option<(String, Card, u64)>, Refusal> {
+/// Card and size of the last disk, where it is another one than the rest.
+fn last(settings: &Settings) -> Result<Option<(AskedCard, u64)>, Refusal> {
     let Some(word) = settings.optional_text("last-model")? else {
         return match settings.given("last-size") {
             true => Err(Refusal::at(
@@ -149,12 +158,19 @@ fn last(settings: &Settings) -> Result<Option<(String, Card, u64)>, Refusal> {
     };
     let card = named(settings, "last-model", &word)?;
     let bytes = size(settings, "last-size", &card)?;
-    Ok(Some((word, card, bytes)))
+    Ok(Some((card, bytes)))
 }
 
 /// A card with the values that the study gives it.
-fn changed(settings: &Settings, card: &Card, parameters: &[String]) -> Result<Card, Refusal> {
-    let (word, at) = (card.model(), settings.span_of("parameters"));
+fn changed(
+    settings: &Settings,
+    card: AskedCard,
+    parameters: Vec<String>,
+) -> Result<AskedCard, Refusal> {
+    let (word, at) = (
+        card.card().model().to_owned(),
+        settings.span_of("parameters"),
+    );
     match card.with(parameters) {
         Ok(changed) => Ok(changed),
         Err(CardError::Unknown { name, known }) => {
@@ -170,13 +186,13 @@ fn changed(settings: &Settings, card: &Card, parameters: &[String]) -> Result<Ca
     }
 }
 
-/// One disk of a card.
-fn one(card: &Card, bytes: u64, model: DiskModel, number: u64) -> LabDisk {
+/// One disk of a model.
+fn one(bytes: u64, model: DiskModel, number: u64) -> LabDisk {
     LabDisk {
         serial: serial(&kind_of(bytes, &model), number),
         bytes,
         logical_sector: LOGICAL_SECTOR,
-        physical_sector: card.identity().physical_sector,
+        physical_sector: model.card.card().identity().physical_sector,
         rate: None,
         requests: None,
         latency_ns: None,
@@ -188,12 +204,12 @@ fn one(card: &Card, bytes: u64, model: DiskModel, number: u64) -> LabDisk {
 /// or of faults keep their serials.
 fn kind_of(bytes: u64, model: &DiskModel) -> Vec<u64> {
     // Cards differ by their words.
-    let mut like = vec![bytes, hash(&model.card)];
+    let mut like = vec![bytes, hash(model.card.words())];
     if let Some(kind) = model.cache {
         like.push(1 + kind as u64);
     }
-    if !model.parameters.is_empty() {
-        like.push(hash(&model.parameters.join("\n")));
+    if !model.card.parameters().is_empty() {
+        like.push(hash(&model.card.parameters().join("\n")));
     }
     if !model.faults.is_empty() {
         like.push(hash(&format!("{:?}", model.faults)));
@@ -208,7 +224,8 @@ fn hash(words: &str) -> u64 {
 }
 
 /// The part of the drive that the study asks for, bytes; all of it unless it says so.
-fn size(settings: &Settings, name: &str, card: &Card) -> Result<u64, Refusal> {
+fn size(settings: &Settings, name: &str, card: &AskedCard) -> Result<u64, Refusal> {
+    let card = card.card();
     let (span, word) = (settings.span_of(name), card.model());
     let sector = card.identity().physical_sector;
     let whole = card.capacity().map_err(|error| {

@@ -12,9 +12,9 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::owned::held::HeldDir;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
@@ -39,12 +39,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             "",
             "Where the files are made: their file system and disk are part of what is measured; the run's own directory unless given.",
         ),
-        SettingDoc::choice(
-            "laid-out",
-            &["no", "allocated", "written"],
-            "allocated",
-            "What the files hold: no: one hole; allocated: blocks reserved by fallocate, not written; written: random bytes, written and synced.",
-        ),
+        LAID_OUT.doc,
         SettingDoc::bytes(
             "logical-sector",
             "512",
@@ -94,6 +89,17 @@ enum LaidOut {
     Written,
 }
 
+const LAID_OUT: ChoiceDoc<LaidOut> = choice!(
+    "laid-out",
+    [
+        "no" => LaidOut::No,
+        "allocated" => LaidOut::Allocated,
+        "written" => LaidOut::Written,
+    ],
+    "allocated",
+    "What the files hold: no: one hole; allocated: blocks reserved by fallocate, not written; written: random bytes, written and synced.",
+);
+
 impl LaidOut {
     fn words(self) -> &'static str {
         match self {
@@ -132,16 +138,11 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 1 to {DEVICES_MAX}"),
         ));
     }
-    let laid_out = match settings.text("laid-out")?.as_str() {
-        "no" => LaidOut::No,
-        "written" => LaidOut::Written,
-        _ => LaidOut::Allocated,
-    };
     Ok(Box::new(Loop {
         directory: settings.optional_text("directory")?.map(PathBuf::from),
         size,
         count,
-        laid_out,
+        laid_out: settings.choice(LAID_OUT)?,
         sector,
         direct_io: settings.flag("direct-io")?,
     }))
@@ -245,13 +246,8 @@ impl Layer for Loop {
         }
         let below = block::under_mount(host, &host.mount_of(&directory)?);
         Ok(StandingLayer {
-            gives: Gives::Devices(devices),
-            facts: LayerFacts {
-                layer: "loop".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
             disks: block::disks(host, &below),
+            ..StandingLayer::new("loop", facts, Gives::Devices(devices))
         })
     }
 }

@@ -6,13 +6,13 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::stack::common::{block, filesystem};
+use crate::stack::common::{assembled, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
@@ -26,12 +26,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     name: "lvm",
     summary: "A logical volume of LVM: linear, striped, thin or cached, also under a snapshot.",
     settings: &[
-        SettingDoc::choice(
-            "kind",
-            &["linear", "striped", "thin", "cache"],
-            "linear",
-            "How it lies on the devices; cache: the last one, which is to be fast, caches the others.",
-        ),
+        KIND_OF_VOLUME.doc,
         SettingDoc::count(
             "stripes",
             "",
@@ -48,12 +43,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             "writethrough",
             "Of a cached one: whether a write waits for the slow devices.",
         ),
-        SettingDoc::choice(
-            "snapshot",
-            &["none", "present"],
-            "none",
-            "Whether a snapshot, taken of the empty volume, is held as long as it stands; for that the volume has less than half of the room.",
-        ),
+        SNAPSHOT.doc,
     ],
     takes: Takes::Devices {
         min: 1,
@@ -98,16 +88,23 @@ enum VolumeKind {
     Cache,
 }
 
-impl VolumeKind {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Striped => "striped",
-            Self::Thin => "thin",
-            Self::Cache => "cache",
-        }
-    }
-}
+const KIND_OF_VOLUME: ChoiceDoc<VolumeKind> = choice!(
+    "kind",
+    [
+        "linear" => VolumeKind::Linear,
+        "striped" => VolumeKind::Striped,
+        "thin" => VolumeKind::Thin,
+        "cache" => VolumeKind::Cache,
+    ],
+    "linear",
+    "How it lies on the devices; cache: the last one, which is to be fast, caches the others.",
+);
+const SNAPSHOT: ChoiceDoc<bool> = choice!(
+    "snapshot",
+    ["none" => false, "present" => true],
+    "none",
+    "Whether a snapshot, taken of the empty volume, is held as long as it stands; for that the volume has less than half of the room.",
+);
 
 struct Lvm {
     shape: VolumeKind,
@@ -118,20 +115,21 @@ struct Lvm {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let shape = match settings.text("kind")?.as_str() {
-        "striped" => VolumeKind::Striped,
-        "thin" => VolumeKind::Thin,
-        "cache" => VolumeKind::Cache,
-        _ => VolumeKind::Linear,
-    };
+    let shape = settings.choice(KIND_OF_VOLUME)?;
     for (name, of) in [
         ("stripes", VolumeKind::Striped),
         ("stripe-size", VolumeKind::Striped),
         ("cache-mode", VolumeKind::Cache),
     ] {
         if settings.given(name) && shape != of {
-            let message = format!("{name} says nothing of a {} volume", shape.word());
-            let help = format!("leave it out, or write kind = \"{}\"", of.word());
+            let message = format!(
+                "{name} says nothing of a {} volume",
+                KIND_OF_VOLUME.word(shape)
+            );
+            let help = format!(
+                "leave it out, or write kind = \"{}\"",
+                KIND_OF_VOLUME.word(of)
+            );
             return Err(Refusal::at(settings.span_of(name), message, help));
         }
     }
@@ -157,7 +155,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         stripes,
         stripe_size,
         cache_mode: settings.text("cache-mode")?,
-        snapshot: settings.text("snapshot")? == "present",
+        snapshot: settings.choice(SNAPSHOT)?,
     }))
 }
 
@@ -278,7 +276,7 @@ impl Lvm {
         };
         // Compared with what lvs says: defaults of lvm.conf may have changed what lvcreate was
         // told.
-        let mut asked = vec![("segtype", self.shape.word().to_string())];
+        let mut asked = vec![("segtype", KIND_OF_VOLUME.word(self.shape).to_string())];
         match self.shape {
             VolumeKind::Striped => {
                 asked.push(("stripes", self.stripes.unwrap_or(devices).to_string()));
@@ -378,11 +376,11 @@ impl Layer for Lvm {
     }
 
     fn brief(&self) -> String {
-        format!("lvm, kind = {}", self.shape.word())
+        format!("lvm, kind = {}", KIND_OF_VOLUME.word(self.shape))
     }
 
     fn describe_asked(&self) -> String {
-        let mut text = format!("{} volume (LVM)", self.shape.word());
+        let mut text = format!("{} volume (LVM)", KIND_OF_VOLUME.word(self.shape));
         if self.shape == VolumeKind::Striped {
             if let Some(stripes) = self.stripes {
                 text.push_str(&format!(", {stripes} stripes"));
@@ -481,17 +479,12 @@ impl Layer for Lvm {
         }
         let path = Path::new("/dev").join(&group).join("data");
         setup.await_device(&path)?;
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "lvm".to_string(),
-                facts: self.read_back(host, &group, devices.len())?,
-            },
-            devices: vec![block::kernel_name(host, &path)],
-            gives: Gives::Devices(vec![Device {
-                path,
-                origin: Origin::Made(group),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(assembled::standing(
+            host,
+            "lvm",
+            self.read_back(host, &group, devices.len())?,
+            path,
+            group,
+        ))
     }
 }

@@ -6,13 +6,13 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::stack::common::{block, filesystem};
+use crate::stack::common::{assembled, block, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
-use stackrace_base::event::{Fact, LayerFacts};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
@@ -20,7 +20,48 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Levels of mdadm(8) that this layer makes.
-const LEVELS: &[&str] = &["0", "1", "4", "5", "6", "10"];
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RaidLevel {
+    Zero,
+    One,
+    Four,
+    Five,
+    Six,
+    Ten,
+}
+
+/// The means of keeping stripes consistent instead of a bitmap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Policy {
+    Ppl,
+    Journal,
+}
+
+const RAID: ChoiceDoc<RaidLevel> = choice!(
+    "raid",
+    [
+        "0" => RaidLevel::Zero,
+        "1" => RaidLevel::One,
+        "4" => RaidLevel::Four,
+        "5" => RaidLevel::Five,
+        "6" => RaidLevel::Six,
+        "10" => RaidLevel::Ten,
+    ],
+    "",
+    "How data is spread over the devices.",
+);
+const BITMAP: ChoiceDoc<bool> = choice!(
+    "bitmap",
+    ["none" => false, "internal" => true],
+    "internal",
+    "Whether a map of what is being written lies on the members; RAID 0 has none.",
+);
+const POLICY: ChoiceDoc<Policy> = choice!(
+    "consistency-policy",
+    ["ppl" => Policy::Ppl, "journal" => Policy::Journal],
+    "",
+    "Of RAID 5 (a journal also of 4 and 6), instead of a bitmap: a partial parity log on the members, or a journal on the last device, keep stripes consistent when the power goes.",
+);
 
 /// Files in which the driver tells of an array, besides what is compared.
 const TOLD: [&str; 7] = [
@@ -38,24 +79,14 @@ pub(super) const KIND: LayerKind = LayerKind {
     name: "md",
     summary: "An array of Linux's md driver: RAID 0, 1, 4, 5, 6 or 10, also with a member missing.",
     settings: &[
-        SettingDoc::choice("raid", LEVELS, "", "How data is spread over the devices.").required(),
+        RAID.doc.required(),
         SettingDoc::bytes(
             "chunk",
             "512 KiB",
             "Bytes on one device before the next one's turn; RAID 1 has none.",
         ),
-        SettingDoc::choice(
-            "bitmap",
-            &["none", "internal"],
-            "internal",
-            "Whether a map of what is being written lies on the members; RAID 0 has none.",
-        ),
-        SettingDoc::choice(
-            "consistency-policy",
-            &["ppl", "journal"],
-            "",
-            "Of RAID 5 (a journal also of 4 and 6), instead of a bitmap: a partial parity log on the members, or a journal on the last device, keep stripes consistent when the power goes.",
-        ),
+        BITMAP.doc,
+        POLICY.doc,
         SettingDoc::choice(
             "metadata",
             &["1.0", "1.1", "1.2"],
@@ -99,11 +130,11 @@ pub(super) const KIND: LayerKind = LayerKind {
 };
 
 struct Md {
-    level: String,
+    level: RaidLevel,
     chunk: Option<u64>,
-    bitmap: Option<String>,
-    /// The means of keeping stripes consistent instead of a bitmap; `None` if nothing else does.
-    policy: Option<String>,
+    /// True for a bitmap on the members; `None` where there can be none.
+    bitmap: Option<bool>,
+    policy: Option<Policy>,
     metadata: String,
     layout: Option<String>,
     degraded: bool,
@@ -111,7 +142,7 @@ struct Md {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let level = settings.text("raid")?;
+    let level = settings.choice(RAID)?;
     let refuse = |name: &str, message: String, help: &str| {
         Err(Refusal::at(settings.span_of(name), message, help))
     };
@@ -122,18 +153,17 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let message = format!("a chunk of {chunk} B is not possible");
         return refuse("chunk", message, "write a power of two from \"4 KiB\"");
     }
-    if level == "1" && chunk.is_some() {
+    if level == RaidLevel::One && chunk.is_some() {
         let message = "RAID 1 has no chunks".to_string();
         return refuse("chunk", message, "leave chunk out");
     }
     // Without redundancy nothing can be missing, out of sync, or marked in a bitmap.
-    let redundant = level != "0";
-    let bitmap = settings.optional_text("bitmap")?;
-    if !redundant && bitmap.as_deref() == Some("internal") {
+    let redundant = level != RaidLevel::Zero;
+    if !redundant && settings.optional_choice(BITMAP)? == Some(true) {
         let message = "RAID 0 has no bitmap".to_string();
         return refuse("bitmap", message, "leave bitmap out");
     }
-    let policy = policy(settings, &level)?;
+    let policy = policy(settings, level)?;
     let degraded = settings.flag("degraded")?;
     if !redundant && degraded {
         let message = "RAID 0 does not work with a member missing".to_string();
@@ -141,9 +171,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     let layout = settings.optional_text("layout")?;
     if let Some(word) = &layout
-        && !is_layout(&level, word)
+        && !is_layout(level, word)
     {
-        let message = format!("RAID {level} has no layout \"{word}\"");
+        let message = format!("RAID {} has no layout \"{word}\"", RAID.word(level));
         return refuse(
             "layout",
             message,
@@ -151,12 +181,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         );
     }
     Ok(Box::new(Md {
-        chunk: (level != "1")
+        chunk: (level != RaidLevel::One)
             .then(|| settings.bytes("chunk"))
             .transpose()?,
         // The driver takes one of them alone.
         bitmap: (redundant && policy.is_none())
-            .then(|| settings.text("bitmap"))
+            .then(|| settings.choice(BITMAP))
             .transpose()?,
         policy,
         metadata: settings.text("metadata")?,
@@ -177,38 +207,42 @@ fn copies(layout: Option<&str>) -> u64 {
 ///
 /// # Errors
 /// The level has no such thing, or something else is asked for that cannot be had beside it.
-fn policy(settings: &Settings, level: &str) -> Result<Option<String>, Refusal> {
-    const NAME: &str = "consistency-policy";
-    let Some(policy) = settings.optional_text(NAME)? else {
+fn policy(settings: &Settings, level: RaidLevel) -> Result<Option<Policy>, Refusal> {
+    let Some(policy) = settings.optional_choice(POLICY)? else {
         return Ok(None);
     };
     let refuse = |name: &str, message: String, help: &str| {
         Err(Refusal::at(settings.span_of(name), message, help))
     };
     // mdadm(8), --consistency-policy.
-    let (levels, has): (&[&str], &str) = match policy.as_str() {
-        "ppl" => (&["5"], "write raid = 5"),
-        _ => (&["4", "5", "6"], "write raid = 4, 5 or 6"),
+    let (levels, has): (&[RaidLevel], &str) = match policy {
+        Policy::Ppl => (&[RaidLevel::Five], "write raid = 5"),
+        Policy::Journal => (
+            &[RaidLevel::Four, RaidLevel::Five, RaidLevel::Six],
+            "write raid = 4, 5 or 6",
+        ),
     };
+    let word = POLICY.word(policy);
     if !levels.contains(&level) {
-        return refuse(NAME, format!("RAID {level} has no {policy}"), has);
+        let message = format!("RAID {} has no {word}", RAID.word(level));
+        return refuse(POLICY.doc.name, message, has);
     }
-    if settings.optional_text("bitmap")?.as_deref() == Some("internal") {
-        let message = format!("an array with a {policy} has no bitmap");
+    if settings.optional_choice(BITMAP)? == Some(true) {
+        let message = format!("an array with a {word} has no bitmap");
         return refuse("bitmap", message, "leave bitmap out");
     }
     if settings.flag("degraded")? {
-        let message = format!("an array with a {policy} is made with all members");
+        let message = format!("an array with a {word} is made with all members");
         return refuse("degraded", message, "leave degraded out");
     }
     Ok(Some(policy))
 }
 
 /// Layouts of mdadm(8).
-fn is_layout(level: &str, word: &str) -> bool {
+fn is_layout(level: RaidLevel, word: &str) -> bool {
     match level {
-        "10" => ["n2", "n3", "n4", "f2", "f3", "f4", "o2", "o3", "o4"].contains(&word),
-        "5" | "6" => [
+        RaidLevel::Ten => ["n2", "n3", "n4", "f2", "f3", "f4", "o2", "o3", "o4"].contains(&word),
+        RaidLevel::Five | RaidLevel::Six => [
             "left-asymmetric",
             "right-asymmetric",
             "left-symmetric",
@@ -217,23 +251,23 @@ fn is_layout(level: &str, word: &str) -> bool {
             "parity-last",
         ]
         .contains(&word),
-        _ => false,
+        RaidLevel::Zero | RaidLevel::One | RaidLevel::Four => false,
     }
 }
 
 impl Md {
     fn devices_min(&self) -> usize {
-        let members = match self.level.as_str() {
-            "4" | "5" => 3,
-            "6" => 4,
-            _ => 2,
+        let members = match self.level {
+            RaidLevel::Zero | RaidLevel::One | RaidLevel::Ten => 2,
+            RaidLevel::Four | RaidLevel::Five => 3,
+            RaidLevel::Six => 4,
         };
         members + self.journals()
     }
 
     /// Number of devices, the last ones, that are a journal and no members.
     fn journals(&self) -> usize {
-        usize::from(self.policy.as_deref() == Some("journal"))
+        usize::from(self.policy == Some(Policy::Journal))
     }
 
     /// The members, and the empty place of the one left out.
@@ -248,7 +282,7 @@ impl Md {
             &device.to_string_lossy(),
             "--run",
             "--level",
-            &self.level,
+            RAID.word(self.level),
             "--raid-devices",
             &count.to_string(),
             "--metadata",
@@ -266,18 +300,18 @@ impl Md {
             // mdadm(8) counts KiB.
             option("--chunk", (chunk / 1024).to_string());
         }
-        if let Some(bitmap) = &self.bitmap {
-            option("--bitmap", bitmap.clone());
+        if let Some(bitmap) = self.bitmap {
+            option("--bitmap", BITMAP.word(bitmap).to_string());
         }
-        match (self.policy.as_deref(), journal) {
+        match (self.policy, journal) {
             (_, [journal]) => option("--write-journal", journal.path.to_string_lossy().into()),
-            (Some(policy), _) => option("--consistency-policy", policy.to_string()),
+            (Some(policy), _) => option("--consistency-policy", POLICY.word(policy).to_string()),
             (None, _) => {}
         }
         if let Some(layout) = &self.layout {
             option("--layout", layout.clone());
         }
-        if self.assume_clean && self.level != "0" {
+        if self.assume_clean && self.level != RaidLevel::Zero {
             words.push("--assume-clean".to_string());
         }
         let members = &devices[..count - usize::from(self.degraded)];
@@ -307,16 +341,16 @@ impl Md {
             Some(text.trim().to_string())
         };
         let mut asked = vec![
-            ("level", format!("raid{}", self.level)),
+            ("level", format!("raid{}", RAID.word(self.level))),
             ("raid_disks", count.to_string()),
             ("metadata_version", self.metadata.clone()),
         ];
-        if self.level != "0" {
+        if self.level != RaidLevel::Zero {
             // RAID 0 has no such file.
             asked.push(("degraded", usize::from(self.degraded).to_string()));
         }
-        if let Some(policy) = &self.policy {
-            asked.push(("consistency_policy", policy.clone()));
+        if let Some(policy) = self.policy {
+            asked.push(("consistency_policy", POLICY.word(policy).to_string()));
         }
         if let Some(chunk) = self.chunk {
             asked.push(("chunk_size", chunk.to_string()));
@@ -332,12 +366,13 @@ impl Md {
             }
             facts.push(Fact::new(what, found));
         }
-        if let Some(bitmap) = &self.bitmap {
+        if let Some(bitmap) = self.bitmap {
             // `none`, or where it lies: `+8`.
             let found = read("bitmap/location").unwrap_or_else(|| "none".to_string());
-            if (found == "none") != (bitmap == "none") {
+            if (found != "none") != bitmap {
+                let asked = BITMAP.word(bitmap);
                 return Err(LayerError::refused(
-                    format!("{name} has its bitmap at {found} although {bitmap} was asked"),
+                    format!("{name} has its bitmap at {found} although {asked} was asked"),
                     "",
                 ));
             }
@@ -370,29 +405,29 @@ impl Layer for Md {
     }
 
     fn brief(&self) -> String {
-        format!("md, raid = {}", self.level)
+        format!("md, raid = {}", RAID.word(self.level))
     }
 
     fn describe_asked(&self) -> String {
-        let mut text = format!("RAID {} (md)", self.level);
+        let mut text = format!("RAID {} (md)", RAID.word(self.level));
         if let Some(chunk) = self.chunk {
             text.push_str(&format!(", chunk {}", unit::bytes(chunk)));
         }
         if let Some(layout) = &self.layout {
             text.push_str(&format!(", layout {layout}"));
         }
-        if let Some(bitmap) = &self.bitmap {
-            text.push_str(&format!(", bitmap {bitmap}"));
+        if let Some(bitmap) = self.bitmap {
+            text.push_str(&format!(", bitmap {}", BITMAP.word(bitmap)));
         }
-        text.push_str(match self.policy.as_deref() {
-            Some("ppl") => ", partial parity log",
-            Some(_) => ", a journal on the last device",
+        text.push_str(match self.policy {
+            Some(Policy::Ppl) => ", partial parity log",
+            Some(Policy::Journal) => ", a journal on the last device",
             None => "",
         });
         if self.degraded {
             text.push_str(", the last member missing");
         }
-        if self.level != "0" {
+        if self.level != RaidLevel::Zero {
             text.push_str(match self.assume_clean {
                 true => ", not synchronised first (assumed to be clean)",
                 false => ", synchronised first",
@@ -414,12 +449,14 @@ impl Layer for Md {
         let members = devices - usize::from(self.degraded && devices > 0);
         // A journal gets data and parity first.
         let times = 1 + (all - devices) as u64;
-        match self.level.as_str() {
-            "1" => bytes.saturating_mul(members as u64),
-            "10" => bytes.saturating_mul(copies(self.layout.as_deref())),
-            "4" | "5" => block::with_parity(bytes, devices, 1).saturating_mul(times),
-            "6" => block::with_parity(bytes, devices, 2).saturating_mul(times),
-            _ => bytes,
+        match self.level {
+            RaidLevel::Zero => bytes,
+            RaidLevel::One => bytes.saturating_mul(members as u64),
+            RaidLevel::Ten => bytes.saturating_mul(copies(self.layout.as_deref())),
+            RaidLevel::Four | RaidLevel::Five => {
+                block::with_parity(bytes, devices, 1).saturating_mul(times)
+            }
+            RaidLevel::Six => block::with_parity(bytes, devices, 2).saturating_mul(times),
         }
     }
 
@@ -470,18 +507,7 @@ impl Layer for Md {
             setup.repair(&assemble(&["--force", "--run"]))?;
         }
         setup.await_device(&device)?;
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "md".to_string(),
-                facts: Vec::new(),
-            },
-            devices: vec![block::kernel_name(host, &device)],
-            gives: Gives::Devices(vec![Device {
-                path: device,
-                origin: Origin::Made(name),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(assembled::standing(host, "md", Vec::new(), device, name))
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -498,7 +524,7 @@ impl Layer for Md {
         // By UUID: the kernel may give the array another device when udev assembles it.
         setup.make(undo::STOP.of([uuid.into()]), &create)?;
         setup.await_device(&device)?;
-        if !self.assume_clean && self.level != "0" {
+        if !self.assume_clean && self.level != RaidLevel::Zero {
             // 1: there was nothing to wait for (mdadm(8)).
             let wait = argv(["mdadm", "--wait"].map(OsStr::new));
             host.exec(&[wait, vec![device.clone().into()]].concat())?;
@@ -508,23 +534,12 @@ impl Layer for Md {
         host.must(&[wipe, vec![device.clone().into()]].concat())?;
         let members = devices.len() - self.journals();
         let mut facts = self.read_back(host, &device, members)?;
-        let sync = match (self.level.as_str(), self.assume_clean) {
-            ("0", _) => "none: no redundancy",
+        let sync = match (self.level, self.assume_clean) {
+            (RaidLevel::Zero, _) => "none: no redundancy",
             (_, true) => "left out: assumed to be clean",
             (_, false) => "waited for",
         };
         facts.push(Fact::new("first synchronisation", sync));
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "md".to_string(),
-                facts,
-            },
-            devices: vec![block::kernel_name(host, &device)],
-            gives: Gives::Devices(vec![Device {
-                path: device,
-                origin: Origin::Made(name),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(assembled::standing(host, "md", facts, device, name))
     }
 }

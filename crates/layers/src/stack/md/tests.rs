@@ -1,6 +1,6 @@
 //! What the driver and mdadm tell, and real arrays.
 
-use super::{copies, exported, is_layout};
+use super::{RaidLevel, copies, exported, is_layout};
 use stackrace_base::event::Fact;
 
 /// Output after the example of MD_ words in mdadm(8), --detail --export.
@@ -17,8 +17,8 @@ fn what_mdadm_exports_becomes_facts() {
 
 #[test]
 fn layouts_belong_to_levels() {
-    assert!(is_layout("10", "f2") && is_layout("5", "left-symmetric"));
-    assert!(!is_layout("1", "n2") && !is_layout("10", "left-symmetric"));
+    assert!(is_layout(RaidLevel::Ten, "f2") && is_layout(RaidLevel::Five, "left-symmetric"));
+    assert!(!is_layout(RaidLevel::One, "n2") && !is_layout(RaidLevel::Ten, "left-symmetric"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs;
 use device::{DETACH, attach_image, with};
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Filling, Host, Needs, argv};
@@ -307,13 +307,9 @@ impl Layer for Native {
             false => Vec::new(),
         };
         Ok(StandingLayer {
-            gives: Gives::Mounted(point),
-            facts: LayerFacts {
-                layer: NAME.to_string(),
-                facts,
-            },
             disks: block::disks(host, &devices),
             devices,
+            ..StandingLayer::new(NAME, facts, Gives::Mounted(point))
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::stack::gives::{GivesKind, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Package, argv};
 use stackrace_machine::journal::BOOT;
 use std::ffi::OsString;
@@ -57,19 +57,42 @@ const RPCBIND: Daemon = Daemon {
     port: Some(111),
 };
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NfsVersion {
+    V3,
+    V4,
+}
+
+const VERSION: ChoiceDoc<NfsVersion> = choice!(
+    "version",
+    ["3" => NfsVersion::V3, "4" => NfsVersion::V4],
+    "4",
+    "Version: 3, or 4 (4.2).",
+);
+
+impl NfsVersion {
+    /// The version as nfs(5) has it.
+    fn mounted(self) -> &'static str {
+        match self {
+            Self::V3 => "3",
+            Self::V4 => "4.2",
+        }
+    }
+}
+
 /// The layer `nfs` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "nfs",
     summary: "A directory served over NFS by the kernel's server and mounted here.",
     settings: &[
-        SettingDoc::choice("version", &["3", "4"], "4", "Version: 3, or 4 (4.2)."),
+        VERSION.doc,
         SettingDoc::choice(
             "export",
             &["sync", "async"],
             "sync",
             "sync: the server answers when the data are on its disk; async: before.",
         ),
-        share::SERVER,
+        share::SERVER.doc,
         options::MOUNT,
         line::DELAY,
         line::RATE,
@@ -147,17 +170,14 @@ const MOUNT: Words = Words {
 };
 
 struct Nfs {
-    version: &'static str,
+    version: NfsVersion,
     export: String,
     mount: Vec<String>,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let share = Nfs {
-        version: match settings.text("version")?.as_str() {
-            "3" => "3",
-            _ => "4.2",
-        },
+        version: settings.choice(VERSION)?,
         export: settings.text("export")?,
         mount: options::mount(settings, &MOUNT)?,
     };
@@ -170,7 +190,7 @@ impl Share for Nfs {
     type Served = PathBuf;
 
     fn asked(&self) -> String {
-        format!("NFS {}, {}", self.version, self.export)
+        format!("NFS {}, {}", self.version.mounted(), self.export)
     }
 
     fn mount_options(&self) -> &[String] {
@@ -234,13 +254,14 @@ impl Share for Nfs {
         facts: &mut Vec<Fact>,
     ) -> Result<PathBuf, LayerError> {
         // Both are said: without them the client tries one version after the other (nfs(5)).
-        let mut options = vec![format!("vers={}", self.version), "proto=tcp".to_string()];
+        let version = format!("vers={}", self.version.mounted());
+        let mut options = vec![version, "proto=tcp".to_string()];
         // Version 4 sees one tree, whose root it is; version 3 names the directory.
         let (kind, seen) = match self.version {
-            "3" => ("nfs", served),
-            _ => ("nfs4", PathBuf::from("/")),
+            NfsVersion::V3 => ("nfs", served),
+            NfsVersion::V4 => ("nfs4", PathBuf::from("/")),
         };
-        if kind == "nfs" {
+        if self.version == NfsVersion::V3 {
             // Locks of version 3 need a daemon of their own; no other machine uses these files.
             options.push("nolock".to_string());
         }

@@ -47,7 +47,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             "",
             "Options of the share as smb.conf takes them: \"strict sync = no\".",
         ),
-        share::SERVER,
+        share::SERVER.doc,
         options::MOUNT,
         line::DELAY,
         line::RATE,

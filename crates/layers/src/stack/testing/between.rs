@@ -9,7 +9,6 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::setup::Setup;
 use crate::stack::{Layer, Stack, undo_all};
-use stackrace_base::event::LayerFacts;
 use stackrace_machine::host::{Host, Needs};
 use stackrace_machine::journal::Journal;
 use std::any::Any;
@@ -56,15 +55,7 @@ impl Layer for Between {
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         (self.0)(setup, &below)?;
-        Ok(StandingLayer {
-            gives: below,
-            facts: LayerFacts {
-                layer: self.kind().to_string(),
-                facts: Vec::new(),
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new(self.kind(), Vec::new(), below))
     }
 }
 

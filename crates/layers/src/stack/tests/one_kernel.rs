@@ -229,7 +229,7 @@ fn each_machine_has_its_own_modelled_disks() {
     else {
         panic!("{disks:?}");
     };
-    assert_eq!(model.card, "hitachi-hds721010kla330");
+    assert_eq!(model.card.words(), "hitachi-hds721010kla330");
     let host = imagined(Fault::Never).in_one_kernel();
     assert!(host.peer(2).unwrap().shares_kernel());
     assert!(!host.shares_kernel());

@@ -11,7 +11,7 @@ use crate::stack::layer::{Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::undo::DESTROY;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_machine::host::Needs;
 
@@ -94,17 +94,16 @@ impl Layer for BareDevices {
         let mut facts = vec![Fact::new("devices", names.join(" "))];
         facts.extend(block::kernel(host));
         Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "bare".to_string(),
-                facts,
-            },
-            gives: Gives::Bare(Bare {
-                devices: devices.into_iter().map(|device| device.path).collect(),
-                pools,
-                directory,
-            }),
             devices: names,
-            disks: Vec::new(),
+            ..StandingLayer::new(
+                "bare",
+                facts,
+                Gives::Bare(Bare {
+                    devices: devices.into_iter().map(|device| device.path).collect(),
+                    pools,
+                    directory,
+                }),
+            )
         })
     }
 }

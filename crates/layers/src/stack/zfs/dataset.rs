@@ -6,7 +6,7 @@ use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs::properties as zfs;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Needs, argv};
 use std::ffi::OsString;
@@ -91,15 +91,7 @@ impl Layer for Dataset {
         setup.mount_with(mount, &root, Memory::No)?;
         let mount = filesystem::mounted(host, &root)?;
         let facts = vec![Fact::new("mount options in force", mount.options.join(","))];
-        Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "dataset".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new("dataset", facts, Gives::Mounted(root)))
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -121,14 +113,6 @@ impl Layer for Dataset {
         facts.push(Fact::new("file system", &mount.file_system));
         facts.push(Fact::new("mount options in force", mount.options.join(",")));
         facts.extend(block::kernel(host));
-        Ok(StandingLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "dataset".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new("dataset", facts, Gives::Mounted(root)))
     }
 }

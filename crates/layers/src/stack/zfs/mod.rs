@@ -7,6 +7,7 @@ pub(super) mod guid;
 mod imagined;
 mod pool;
 mod properties;
+mod topology;
 mod undo;
 mod volume;
 

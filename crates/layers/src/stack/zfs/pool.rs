@@ -10,8 +10,9 @@ use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
+use crate::stack::zfs::topology::{TOPOLOGY, Topology};
 use crate::stack::zfs::{imagined, undo::DESTROY};
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
@@ -30,15 +31,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "zpool",
     summary: "A pool of ZFS; put a dataset on it, or a zvol. Exported and imported between trials.",
     settings: &[
-        SettingDoc::choice(
-            "topology",
-            &[
-                "stripe", "mirror", "raid10", "raidz1", "raidz2", "raidz3", "draid1", "draid2",
-                "draid3",
-            ],
-            "stripe",
-            "How data is spread; raid10: pairs of mirrors, in order.",
-        ),
+        TOPOLOGY.doc,
         SettingDoc::count(
             "ashift",
             "",
@@ -114,7 +107,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
 };
 
 struct Zpool {
-    topology: String,
+    topology: Topology,
     ashift: Option<u64>,
     max_auto_ashift: Option<u64>,
     /// Most memory for the cache of ZFS, bytes.
@@ -149,7 +142,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         }
     };
     Ok(Box::new(Zpool {
-        topology: settings.text("topology")?,
+        topology: settings.choice(TOPOLOGY)?,
         ashift: ashift("ashift")?,
         max_auto_ashift: ashift("max-auto-ashift")?,
         arc_max: arc_max(settings)?,
@@ -205,13 +198,7 @@ impl Zpool {
 
     /// Devices its data need.
     fn data_min(&self) -> usize {
-        match self.topology.as_str() {
-            "mirror" | "raidz1" => 2,
-            "raidz2" | "draid1" => 3,
-            "raid10" | "raidz3" | "draid2" => 4,
-            "draid3" => 5,
-            _ => 1,
-        }
+        self.topology.devices_min()
     }
 
     fn extra(&self) -> usize {
@@ -226,22 +213,23 @@ impl Zpool {
         let (special, rest) = rest.split_at(self.special);
         let (log, cache) = rest.split_at(self.log);
         let mut words: Vec<OsString> = Vec::new();
-        match self.topology.as_str() {
-            "stripe" => words.extend(argv(data.iter().copied())),
-            "raid10" if !data.len().is_multiple_of(2) => {
+        match self.topology {
+            Topology::Stripe => words.extend(argv(data.iter().copied())),
+            Topology::Raid10 if !data.len().is_multiple_of(2) => {
                 return Err(LayerError::refused(
                     format!("{} devices make no pairs for raid10", data.len()),
                     "give it an even number of devices",
                 ));
             }
-            "raid10" => {
+            Topology::Raid10 => {
                 for pair in data.chunks(2) {
                     words.push("mirror".into());
                     words.extend(argv(pair.iter().copied()));
                 }
             }
+            // The others are words of zpool-create(8).
             topology => {
-                words.push(topology.into());
+                words.push(TOPOLOGY.word(topology).into());
                 words.extend(argv(data.iter().copied()));
             }
         }
@@ -339,22 +327,15 @@ impl Layer for Zpool {
     fn written_below(&self, bytes: u64, devices: usize) -> u64 {
         // What lies on a log or a cache lies in the pool too, after a while.
         let data = devices.saturating_sub(self.special + self.log + self.cache);
-        match self.topology.as_str() {
-            "mirror" => bytes.saturating_mul(data as u64),
-            "raid10" => bytes.saturating_mul(2),
-            "raidz1" | "draid1" => block::with_parity(bytes, data, 1),
-            "raidz2" | "draid2" => block::with_parity(bytes, data, 2),
-            "raidz3" | "draid3" => block::with_parity(bytes, data, 3),
-            _ => bytes,
-        }
+        self.topology.written(bytes, data)
     }
 
     fn brief(&self) -> String {
-        format!("zpool, topology = {}", self.topology)
+        format!("zpool, topology = {}", TOPOLOGY.word(self.topology))
     }
 
     fn describe_asked(&self) -> String {
-        let mut text = format!("pool, {}", self.topology);
+        let mut text = format!("pool, {}", TOPOLOGY.word(self.topology));
         if let Some(ashift) = self.ashift {
             text.push_str(&format!(", ashift {ashift}"));
         }
@@ -409,15 +390,11 @@ impl Layer for Zpool {
             setup.repair(&import(&links, &["-F"], &name))?;
         }
         host.must(&argv(["zpool", "list", &name]))?;
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "zpool".to_string(),
-                facts: Vec::new(),
-            },
-            gives: Gives::Pool(Pool { name }),
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(StandingLayer::new(
+            "zpool",
+            Vec::new(),
+            Gives::Pool(Pool { name }),
+        ))
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -453,13 +430,8 @@ impl Layer for Zpool {
         let mut facts = self.facts(host, &name, &devices)?;
         facts.extend(limit);
         Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "zpool".to_string(),
-                facts,
-            },
-            gives: Gives::Pool(Pool { name }),
             devices: names,
-            disks: Vec::new(),
+            ..StandingLayer::new("zpool", facts, Gives::Pool(Pool { name }))
         })
     }
 }
@@ -555,7 +527,7 @@ mod tests {
     #[test]
     fn devices_go_where_they_were_asked_to() {
         let pool = Zpool {
-            topology: "raid10".to_string(),
+            topology: Topology::Raid10,
             ashift: Some(9),
             max_auto_ashift: None,
             arc_max: None,

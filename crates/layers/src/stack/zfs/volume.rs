@@ -1,12 +1,11 @@
 //! A block device in a pool of ZFS.
 
-use crate::stack::common::block;
+use crate::stack::common::assembled;
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes, pool};
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
 use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
-use stackrace_base::event::LayerFacts;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Needs, argv};
@@ -159,17 +158,12 @@ impl Layer for Zvol {
         setup.await_device(&path)?;
         let mut asked = self.properties.clone();
         asked.push(("volsize".to_string(), self.size.to_string()));
-        Ok(StandingLayer {
-            facts: LayerFacts {
-                layer: "zvol".to_string(),
-                facts: zfs::obtained(host, &name, &asked)?,
-            },
-            devices: vec![block::kernel_name(host, &path)],
-            gives: Gives::Devices(vec![Device {
-                path,
-                origin: Origin::Made(pool),
-            }]),
-            disks: Vec::new(),
-        })
+        Ok(assembled::standing(
+            host,
+            "zvol",
+            zfs::obtained(host, &name, &asked)?,
+            path,
+            pool,
+        ))
     }
 }

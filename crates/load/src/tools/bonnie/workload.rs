@@ -18,7 +18,7 @@ use crate::workload::{
     Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
 };
 use stackrace_base::event::MetricHead;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
 /// Smallest and largest chunk, bytes.
@@ -28,17 +28,36 @@ pub(super) const FILES_MAX: u64 = 1000;
 /// Most directories: their names have five digits.
 pub(super) const DIRECTORIES_MAX: u32 = 99_999;
 
+const VERSION: ChoiceDoc<BonnieVersion> = choice!(
+    "version",
+    ["2.00" => BonnieVersion::V2_00, "1.03" => BonnieVersion::V1_03],
+    "2.00",
+    "Which benchmark; figures of one say nothing about the other.",
+);
+/// `None` for files.
+const LINKS: ChoiceDoc<Option<FileKind>> = choice!(
+    "links",
+    [
+        "none" => None,
+        "hard" => Some(FileKind::HardLinks),
+        "symbolic" => Some(FileKind::SymbolicLinks),
+    ],
+    "none",
+    "Make links to the first file instead of files.",
+);
+const CONTENT: ChoiceDoc<Content> = choice!(
+    "content",
+    ["original" => Content::Zero, "random" => Content::Random],
+    "original",
+    "What is written: nearly all zero as in the original, which compresses to nothing, or random bytes.",
+);
+
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "bonnie++",
     summary: "bonnie++ 1.03 or 2.00: characters, blocks, rewriting, seeks, many files",
     source: "bonnie++ 1.03e and 2.00a; see docs/workloads/bonnie.md",
     settings: &[
-        SettingDoc::choice(
-            "version",
-            &["2.00", "1.03"],
-            "2.00",
-            "Which benchmark; figures of one say nothing about the other.",
-        ),
+        VERSION.doc,
         SettingDoc::bytes("size", "", "Data written and read; 0: none.")
             .computed("twice the memory"),
         SettingDoc::bytes("chunk", "8 KiB", "Bytes of one read or write."),
@@ -53,12 +72,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "0 B",
             "Largest file (sizes are uniform between).",
         ),
-        SettingDoc::choice(
-            "links",
-            &["none", "hard", "symbolic"],
-            "none",
-            "Make links to the first file instead of files.",
-        ),
+        LINKS.doc,
         SettingDoc::count("directories", "1", "Directories the files are spread over."),
         SettingDoc::count("seekers", "", "Threads that seek.").computed("5 (1.03: 3)"),
         SettingDoc::count("seeks", "8192", "Seeks of all of them."),
@@ -82,12 +96,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "0 s",
             "No rate of a phase shorter than this (the original: 0.5 s).",
         ),
-        SettingDoc::choice(
-            "content",
-            &["original", "random"],
-            "original",
-            "What is written: nearly all zero as in the original, which compresses to nothing, or random bytes.",
-        ),
+        CONTENT.doc,
     ],
     example: "\"bonnie++\" = { version = \"2.00\", size = \"1 GiB\", files = 4096 }",
     over_shell: OverShell::Nearest("command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }"),
@@ -162,11 +171,7 @@ struct Classic {
 
 impl Classic {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        // `SettingDoc::choice` lets no other word through.
-        let version = match settings.text("version")?.as_str() {
-            "1.03" => BonnieVersion::V1_03,
-            _ => BonnieVersion::V2_00,
-        };
+        let version = settings.choice(VERSION)?;
         let plan = BonniePlan {
             directory: std::path::PathBuf::new(),
             name: "bonnie".to_owned(),
@@ -188,10 +193,7 @@ impl Classic {
             file_chunk: CHUNK,
             fsync: settings.flag("fsync")?,
             direct: settings.flag("direct")?,
-            content: match settings.text("content")?.as_str() {
-                "random" => Content::Random,
-                _ => Content::Zero,
-            },
+            content: settings.choice(CONTENT)?,
             seed: 0,
         };
         let whole = Self {
@@ -285,10 +287,8 @@ fn made(settings: &Settings) -> Result<FileKind, Refusal> {
             "swap them",
         ));
     }
-    let made = match settings.text("links")?.as_str() {
-        "hard" => FileKind::HardLinks,
-        "symbolic" => FileKind::SymbolicLinks,
-        _ => return Ok(FileKind::Files { min, max }),
+    let Some(made) = settings.choice(LINKS)? else {
+        return Ok(FileKind::Files { min, max });
     };
     if max > 0 {
         return Err(settings.refuse(

@@ -3,23 +3,43 @@
 use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::report::{self as classic, ModeNames};
+use super::report as classic;
+use crate::workload::block::words::{OpenSync, SYNC};
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, trouble};
 use stackrace_base::event::MetricHead;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
-pub(super) const VERSION: SettingDoc = SettingDoc::choice(
+/// The modes as sysbench names them.
+pub(super) const MODE: ChoiceDoc<SysbenchMode> = choice!(
+    "mode",
+    [
+        "seqwr" => SysbenchMode::SeqWrite,
+        "seqrewr" => SysbenchMode::SeqRewrite,
+        "seqrd" => SysbenchMode::SeqRead,
+        "rndrd" => SysbenchMode::RandomRead,
+        "rndwr" => SysbenchMode::RandomWrite,
+        "rndrw" => SysbenchMode::RandomBoth,
+    ],
+    "",
+    "Sequential write of new files, rewrite, read; random read, write, both.",
+);
+pub(super) const VERSION: ChoiceDoc<SysbenchVersion> = choice!(
     "version",
-    &["0.4", "1.0"],
+    ["0.4" => SysbenchVersion::V0_4, "1.0" => SysbenchVersion::V1_0],
     "",
     "Make exactly the requests of this version of sysbench, fsync bursts included; without it only the modes are the same.",
 );
-pub(super) const IO: SettingDoc = SettingDoc::choice(
+/// The way of moving bytes, by the backlog of a queue.
+pub(super) const IO: ChoiceDoc<fn(u32) -> Transfer> = choice!(
     "io",
-    &["sync", "async", "mmap"],
+    [
+        "sync" => |_| Transfer::Sync,
+        "async" => |backlog| Transfer::Async { backlog },
+        "mmap" => |_| Transfer::Mmap,
+    ],
     "sync",
     "With version: by pread and pwrite, by a queue (io_uring), or in mapped files.",
 );
@@ -49,13 +69,12 @@ const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 /// The workload that makes sysbench's own requests.
 #[derive(Debug)]
 pub(super) struct Exact {
-    word: &'static str,
     /// The plan, but for its place and seed.
     plan: SysbenchPlan,
 }
 
 impl Exact {
-    pub(super) fn parse(settings: &Settings, (word, _, mode): ModeNames) -> Result<Self, Refusal> {
+    pub(super) fn parse(settings: &Settings, mode: SysbenchMode) -> Result<Self, Refusal> {
         for name in WITHOUT {
             if settings.given(name) {
                 return Err(settings.refuse(
@@ -66,7 +85,6 @@ impl Exact {
             }
         }
         let exact = Self {
-            word,
             plan: Self::plan(settings, mode)?,
         };
         exact
@@ -78,11 +96,8 @@ impl Exact {
     }
 
     fn plan(settings: &Settings, mode: SysbenchMode) -> Result<SysbenchPlan, Refusal> {
-        let version = match settings.text("version")?.as_str() {
-            "0.4" => SysbenchVersion::V0_4,
-            _ => SysbenchVersion::V1_0,
-        };
-        let sync = settings.text("sync")?;
+        let version = settings.choice(VERSION)?;
+        let sync = settings.choice(SYNC)?;
         let number = |name: &str| {
             let count = settings.count(name)?;
             u32::try_from(count)
@@ -93,13 +108,7 @@ impl Exact {
             directory: std::path::PathBuf::new(),
             version,
             mode,
-            transfer: match settings.text("io")?.as_str() {
-                "async" => Transfer::Async {
-                    backlog: number("backlog")?,
-                },
-                "mmap" => Transfer::Mmap,
-                _ => Transfer::Sync,
-            },
+            transfer: settings.choice(IO)?(number("backlog")?),
             files: match settings.given("files") {
                 true => at_least_one(settings, "files")?,
                 false => FILES,
@@ -108,8 +117,8 @@ impl Exact {
             // What does not fit is refused by the plan as too large.
             block_size: u32::try_from(block).unwrap_or(u32::MAX),
             merged: number("merge")?,
-            open_sync: sync == "sync",
-            open_dsync: sync == "dsync",
+            open_sync: sync == OpenSync::Sync,
+            open_dsync: sync == OpenSync::Dsync,
             direct: settings.flag("direct")?,
             fsync_every: number("fsync-every")?,
             fsync_each: settings.flag("fsync-each")?,
@@ -244,7 +253,7 @@ impl Workload for Exact {
         };
         format!(
             "sysbench {version} {} over {} files of together {}, blocks of {}, {}{sync}, at most {}",
-            self.word,
+            MODE.word(plan.mode),
             plan.files,
             unit::bytes(plan.total_bytes),
             unit::bytes(u64::from(plan.block_size)),
@@ -278,7 +287,7 @@ impl Workload for Exact {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        vec![self.word]
+        vec![MODE.word(self.plan.mode)]
     }
 
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {

@@ -10,8 +10,7 @@ use stackrace_engine::spec::{AccessPattern, IoEngine};
 use stackrace_engine::sysbench::SysbenchMode;
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::exact::{self, Exact};
-use super::report::{self, MODE_WORDS, MODES, ModeNames};
+use super::exact::{self, Exact, MODE};
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{Figure, Latency};
@@ -24,39 +23,33 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "sysbench file I/O: its exact requests, or the same modes; six modes, periodic fsync",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
-        SettingDoc::choice(
-            "mode",
-            &MODE_WORDS,
-            "",
-            "Sequential write of new files, rewrite, read; random read, write, both.",
-        )
-        .required(),
-        exact::VERSION,
+        MODE.doc.required(),
+        exact::VERSION.doc,
         word::SIZE,
         files("8", "Number of files; with version 128."),
         block_size("16 KiB"),
         word::THREADS,
         word::RATE,
-        word::ARRIVALS,
+        word::ARRIVALS.doc,
         word::THINK_TIME,
         fsync_every("100"),
         exact::FSYNC_EACH,
-        exact::IO,
+        exact::IO.doc,
         exact::BACKLOG,
         exact::MERGE,
         word::FSYNC_AT_END,
         word::DATA_ONLY,
-        word::SYNC,
+        word::SYNC.doc,
         word::PREALLOCATE,
         SettingDoc::number("ratio", "1.5", "Reads for each write in rndrw."),
         word::DIRECT,
         time("10 s", "Stop after this long."),
         word::OPERATIONS,
         word::VERIFY,
-        word::CONTENT,
+        word::CONTENT.doc,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
-        word::ENGINE,
+        word::ENGINE.doc,
     ],
     example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
     mergeable: true,
@@ -69,8 +62,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
-    // The settings were checked against their choices before.
-    let mode = report::mode(&settings.text("mode")?).unwrap_or(MODES[0]);
+    let mode = settings.choice(MODE)?;
     if settings.given("version") {
         return Ok(Box::new(Exact::parse(settings, mode)?));
     }
@@ -89,19 +81,18 @@ const PRIMARY_OPEN: usize = 4;
 
 #[derive(Debug)]
 struct FileIo {
-    word: &'static str,
     mode: SysbenchMode,
     io: BlockIo,
 }
 
 impl FileIo {
-    fn parse(settings: &Settings, (word, _, mode): ModeNames) -> Result<Self, Refusal> {
+    fn parse(settings: &Settings, mode: SysbenchMode) -> Result<Self, Refusal> {
         let ratio = settings.number("ratio")?;
         let read_share = match mode {
             SysbenchMode::SeqRead | SysbenchMode::RandomRead => 1.0,
             // Reads for each write, as a share: 1.5 are 60 %.
             SysbenchMode::RandomBoth => ratio / (ratio + 1.0),
-            _ => 0.0,
+            SysbenchMode::SeqWrite | SysbenchMode::SeqRewrite | SysbenchMode::RandomWrite => 0.0,
         };
         let frame = Frame {
             access: if mode.sequential() {
@@ -127,7 +118,7 @@ impl FileIo {
                 "write engine = \"sync\" or \"auto\", or another fsync-every",
             ));
         }
-        Ok(Self { word, mode, io })
+        Ok(Self { mode, io })
     }
 }
 
@@ -135,7 +126,7 @@ impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
             "sysbench-style {} over {} files of together {}, blocks of {}, {}{}{}",
-            self.word,
+            MODE.word(self.mode),
             self.io.files,
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
@@ -164,7 +155,7 @@ impl Workload for FileIo {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        self.io.phases(self.word)
+        self.io.phases(MODE.word(self.mode))
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
@@ -173,10 +164,10 @@ impl Workload for FileIo {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
-        match self.mode {
+        match self.mode == SysbenchMode::SeqWrite {
             // Making its files is what it measures.
-            SysbenchMode::SeqWrite => Ok(()),
-            _ => self.io.lay_out(place),
+            true => Ok(()),
+            false => self.io.lay_out(place),
         }
     }
 

@@ -6,9 +6,9 @@ use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacin
 
 use super::phase::{BlockIo, Frame};
 use super::words::{
-    ACCESS, ARRIVALS, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE, FILES,
-    FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PASSES, PREALLOCATE, QUEUE_DEPTH, READ_FIRST, SAME_DATA,
-    SYNC, THINK_TIME, THREADS, VERIFY,
+    ACCESS, ARRIVALS, AccessLaw, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE,
+    FILES, FSYNC_AT_END, HOT_RANGE, HOT_SHARE, OpenSync, PASSES, PREALLOCATE, QUEUE_DEPTH,
+    READ_FIRST, SAME_DATA, SYNC, THINK_TIME, THREADS, VERIFY,
 };
 use stackrace_base::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use stackrace_base::unit;
@@ -173,10 +173,10 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 
 /// Reads the order in which blocks are visited, as `access` and its parameters say.
 pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
-    let word = settings.text(ACCESS)?;
+    let law = settings.choice(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
         // A setting without effect is often a misunderstanding of another one.
-        if word != "hot" && settings.given(parameter) {
+        if law != AccessLaw::Hot && settings.given(parameter) {
             return Err(settings.refuse(
                 parameter,
                 format!("{parameter} means nothing without access = \"hot\""),
@@ -184,7 +184,7 @@ pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
             ));
         }
     }
-    let skewed = matches!(word.as_str(), "zipf" | "pareto" | "normal");
+    let skewed = matches!(law, AccessLaw::Zipf | AccessLaw::Pareto | AccessLaw::Normal);
     if settings.given("skew") && !skewed {
         return Err(settings.refuse(
             "skew",
@@ -192,16 +192,16 @@ pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
             "write access = \"zipf\", \"pareto\" or \"normal\", or leave skew out",
         ));
     }
-    Ok(match word.as_str() {
-        "uniform" => AccessPattern::Uniform,
-        "zipf" => AccessPattern::Zipf(skew(settings, ZIPF, 100.0)?),
-        "pareto" => AccessPattern::Pareto(skew(settings, PARETO, 1.0)?),
-        "normal" => AccessPattern::Normal(skew(settings, NORMAL, 1.0)?),
-        "hot" => AccessPattern::HotCold {
+    Ok(match law {
+        AccessLaw::Once => AccessPattern::OncePerPass,
+        AccessLaw::Uniform => AccessPattern::Uniform,
+        AccessLaw::Zipf => AccessPattern::Zipf(skew(settings, ZIPF, 100.0)?),
+        AccessLaw::Pareto => AccessPattern::Pareto(skew(settings, PARETO, 1.0)?),
+        AccessLaw::Normal => AccessPattern::Normal(skew(settings, NORMAL, 1.0)?),
+        AccessLaw::Hot => AccessPattern::HotCold {
             hot_range: part(settings, HOT_RANGE)?,
             hot_ops: part(settings, HOT_SHARE)?,
         },
-        _ => AccessPattern::OncePerPass,
     })
 }
 
@@ -325,14 +325,14 @@ fn align(
 /// Reads when data is made durable.
 fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal> {
     let every = settings.count("fsync-every")?;
-    let sync = settings.text(SYNC)?;
+    let sync = settings.choice(SYNC)?;
     let durability = Durability {
         fsync_every: NonZeroU64::new(every),
         fsync_in_write: false,
         data_only: settings.flag(DATA_ONLY)?,
         fsync_at_end: settings.flag(FSYNC_AT_END)?,
-        open_dsync: sync == "dsync",
-        open_sync: sync == "sync",
+        open_dsync: sync == OpenSync::Dsync,
+        open_sync: sync == OpenSync::Sync,
     };
     let reads_only = frame.read_share == 1.0;
     if reads_only && (durability.open_dsync || durability.open_sync) {
@@ -356,7 +356,7 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
 
 /// Reads when the next operation may start.
 fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
-    let poisson = settings.text(ARRIVALS)? == "poisson";
+    let poisson = settings.choice(ARRIVALS)?;
     let Some(rate) = settings.optional_number("rate")? else {
         if settings.given("arrivals") {
             return Err(settings.refuse(
@@ -403,7 +403,7 @@ pub fn content(settings: &Settings) -> Result<Content, Refusal> {
         ));
     }
     // Zeros compress to nothing, and each repeats the other: both settings would be untrue.
-    let zero = settings.text(CONTENT)? == "zero";
+    let zero = settings.choice(CONTENT)?;
     if zero && ratio > 1.0 {
         return Err(settings.refuse(
             "compress-ratio",
@@ -448,7 +448,7 @@ fn engine(settings: &Settings, frame: &Frame) -> Result<IoEngine, Refusal> {
                 "leave out verify or read-first",
             );
         }
-        if settings.text(ENGINE)? == "io_uring" {
+        if settings.choice(ENGINE)? == IoEngine::Uring {
             return refuse(
                 "a ring does not write what it has just read",
                 "leave out engine or read-first",
@@ -456,12 +456,7 @@ fn engine(settings: &Settings, frame: &Frame) -> Result<IoEngine, Refusal> {
         }
         return Ok(IoEngine::Update);
     }
-    Ok(match settings.text(ENGINE)?.as_str() {
-        "sync" => IoEngine::Sync,
-        "io_uring" => IoEngine::Uring,
-        // The settings were checked against their choices before.
-        _ => IoEngine::Auto,
-    })
+    settings.choice(ENGINE)
 }
 
 /// A count that must be at least 1 and fit.

@@ -1,6 +1,7 @@
 //! The settings of block I/O: one meaning each, whichever workload offers them.
 
-use stackrace_base::setting::SettingDoc;
+use stackrace_base::setting::{ChoiceDoc, SettingDoc, choice};
+use stackrace_engine::spec::IoEngine;
 
 /// A block size, with a default of the workload's own.
 pub const fn block_size(default: &'static str) -> SettingDoc {
@@ -61,10 +62,33 @@ pub const QUEUE_DEPTH: SettingDoc = SettingDoc::count(
 /// Sizes and offsets must then be multiples of the device's block.
 pub const DIRECT: SettingDoc =
     SettingDoc::flag("direct", "false", "O_DIRECT: past the page cache.");
+/// Laws by which the next block is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessLaw {
+    /// Each block once, in random order.
+    Once,
+    /// Drawn, all alike.
+    Uniform,
+    /// Drawn by Zipf's law.
+    Zipf,
+    /// Drawn by Pareto's law.
+    Pareto,
+    /// Drawn around the middle.
+    Normal,
+    /// Drawn, a part of the data more often than the rest.
+    Hot,
+}
 /// The order in which blocks are visited; [`SKEW`], [`HOT_RANGE`] and [`HOT_SHARE`] refine it.
-pub const ACCESS: SettingDoc = SettingDoc::choice(
+pub const ACCESS: ChoiceDoc<AccessLaw> = choice!(
     "access",
-    &["once", "uniform", "zipf", "pareto", "normal", "hot"],
+    [
+        "once" => AccessLaw::Once,
+        "uniform" => AccessLaw::Uniform,
+        "zipf" => AccessLaw::Zipf,
+        "pareto" => AccessLaw::Pareto,
+        "normal" => AccessLaw::Normal,
+        "hot" => AccessLaw::Hot,
+    ],
     "once",
     "Each block once, or drawn with repeats: all alike, by Zipf's or Pareto's law, around the middle, or some hot.",
 );
@@ -88,10 +112,10 @@ pub const RATE: SettingDoc = SettingDoc::number(
     "",
     "Open loop: operations per second over all threads, by the clock; latency counts from the intended start.",
 );
-/// The spacing of intended starts; only with [`RATE`].
-pub const ARRIVALS: SettingDoc = SettingDoc::choice(
+/// The spacing of intended starts, true for a random one; only with [`RATE`].
+pub const ARRIVALS: ChoiceDoc<bool> = choice!(
     "arrivals",
-    &["even", "poisson"],
+    ["even" => false, "poisson" => true],
     "even",
     "With rate: evenly spaced, or at random as independent users come.",
 );
@@ -113,10 +137,20 @@ pub const DATA_ONLY: SettingDoc = SettingDoc::flag(
     "false",
     "fdatasync instead of fsync: time stamps need not be durable.",
 );
+/// Flags with which files are opened, so that a write is durable when it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenSync {
+    /// Neither.
+    None,
+    /// `O_DSYNC`: what is needed to read the data back.
+    Dsync,
+    /// `O_SYNC`: time stamps, too.
+    Sync,
+}
 /// Durability by the open file, instead of an fsync.
-pub const SYNC: SettingDoc = SettingDoc::choice(
+pub const SYNC: ChoiceDoc<OpenSync> = choice!(
     "sync",
-    &["none", "dsync", "sync"],
+    ["none" => OpenSync::None, "dsync" => OpenSync::Dsync, "sync" => OpenSync::Sync],
     "none",
     "Open with O_DSYNC or O_SYNC: each write is durable when it returns.",
 );
@@ -147,10 +181,11 @@ pub const VERIFY: SettingDoc = SettingDoc::flag(
     "false",
     "Check every byte read against what was written, and read everything back at the end.",
 );
-/// Random bytes unless the storage is to see zeros; [`COMPRESS_RATIO`] and [`DUPLICATES`] shape them.
-pub const CONTENT: SettingDoc = SettingDoc::choice(
+/// Random bytes unless the storage is to see zeros, which is true then; [`COMPRESS_RATIO`] and
+/// [`DUPLICATES`] shape random ones.
+pub const CONTENT: ChoiceDoc<bool> = choice!(
     "content",
-    &["random", "zero"],
+    ["random" => false, "zero" => true],
     "random",
     "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them).",
 );
@@ -167,9 +202,9 @@ pub const DUPLICATES: SettingDoc = SettingDoc::share(
     "Share of written blocks that repeat others, for storage that deduplicates.",
 );
 /// The interface to the kernel; the choice of `auto` is recorded.
-pub const ENGINE: SettingDoc = SettingDoc::choice(
+pub const ENGINE: ChoiceDoc<IoEngine> = choice!(
     "engine",
-    &["auto", "sync", "io_uring"],
+    ["auto" => IoEngine::Auto, "sync" => IoEngine::Sync, "io_uring" => IoEngine::Uring],
     "auto",
     "I/O engine; auto decides and says why.",
 );

@@ -164,10 +164,11 @@ impl ChosenDatabase {
     /// # Errors
     /// A setting is of another database, there are several threads, or this program was built without
     /// that database.
-    pub(super) fn parse(settings: &Settings, word: &str) -> Result<Option<Self>, Refusal> {
-        let kind = DatabaseKind::ALL
-            .into_iter()
-            .find(|kind| kind.word() == word);
+    pub(super) fn parse(
+        settings: &Settings,
+        kind: Option<DatabaseKind>,
+        word: &str,
+    ) -> Result<Option<Self>, Refusal> {
         refuse_foreign(settings, kind, word)?;
         let Some(kind) = kind else {
             return Ok(None);

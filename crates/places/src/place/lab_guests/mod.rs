@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::place::lab_options::LabOptions;
 use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment};
-use stackrace_base::event::{Event, Fact, RunPlace};
+use stackrace_base::event::{Event, Fact, FactFigure, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, unknown_word};
 use stackrace_base::unit;
@@ -189,12 +189,14 @@ impl Guest {
     /// Returns what is on record of this place under a name. Of several places, each has a fact of
     /// its own (`places::merged`).
     pub fn known<'b>(&self, known: &'b [Fact], name: &str) -> Option<&'b str> {
+        self.fact_of(known, name).map(|fact| fact.value.as_str())
+    }
+
+    fn fact_of<'b>(&self, known: &'b [Fact], name: &str) -> Option<&'b Fact> {
         let of_place = self.place.as_ref();
         let of_place = of_place.map(|place| format!("{name} on {place}"));
         let mut known = known.iter();
-        let found =
-            known.find(|fact| fact.name == name || Some(&fact.name) == of_place.as_ref())?;
-        Some(&found.value)
+        known.find(|fact| fact.name == name || Some(&fact.name) == of_place.as_ref())
     }
 
     /// Refuses to go on with a run on another image than it was begun on.
@@ -202,12 +204,14 @@ impl Guest {
     /// # Errors
     /// `found` is not what `known`, the environment on record, names for this place.
     pub fn same_image(&self, known: &[Fact], found: &Image, study: &Study) -> Result<(), Failure> {
-        let begun = self.known(known, IMAGE);
+        let begun = self.fact_of(known, IMAGE);
         let found = found.name();
-        // In virtual time the fact may also name the modules.
-        if begun.and_then(|name| name.split(" with ").next()) == Some(&found) {
+        let images = begun.and_then(|fact| fact.figure.as_ref());
+        // In virtual time the modules have images of their own.
+        if matches!(images, Some(FactFigure::Images(images)) if images.first() == Some(&found)) {
             return Ok(());
         }
+        let begun = begun.map(|fact| fact.value.as_str());
         Err(Failure::refused(format!(
             "the run was begun on the image {}, and this program has {found}",
             begun.unwrap_or("of another program")

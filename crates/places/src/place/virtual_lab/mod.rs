@@ -333,7 +333,11 @@ impl VirtualRun<'_> {
             let bytes = self.options.memory_bytes;
             let places = places(&sites, &self.guests, self.study, bytes)?;
             let jobs = self.jobs(&places)?;
-            let made_of: Vec<[String; 2]> = sites.iter().map(made_of).collect();
+            let made_of: Vec<(Fact, String)> = sites.iter().map(made_of).collect();
+            let parts = made_of
+                .iter()
+                .flat_map(|(image, content)| [&*image.value, content]);
+            let images = parts.collect::<Vec<&str>>().join(" and ");
             let facts = self.environment(&places, &made_of, jobs)?;
             let first_guest = SystemClock.now_ns() - wall;
             let clock = self.clock(stopped.as_ref())?;
@@ -345,7 +349,7 @@ impl VirtualRun<'_> {
                     let ledger = stopped.resumed(self.store, leftovers, &[], self.observer)?;
                     (ledger, journal)
                 }
-                None => self.begin(facts, &made_of.concat().join(" and "), &clock)?,
+                None => self.begin(facts, &images, &clock)?,
             };
             let systems = self.guests.iter().map(|guest| &*guest.system);
             let systems: Vec<&str> = systems.collect();
@@ -424,14 +428,14 @@ impl VirtualRun<'_> {
     fn environment(
         &self,
         places: &[VirtualPlace<'_>],
-        made_of: &[[String; 2]],
+        made_of: &[(Fact, String)],
         jobs: usize,
     ) -> Result<Vec<Fact>, Failure> {
         let mut known = Vec::new();
         let found = environments(places, self.study, jobs).map_err(unable)?;
-        for ((found, guest), [image, content]) in found.into_iter().zip(&self.guests).zip(made_of) {
+        for ((found, guest), (image, content)) in found.into_iter().zip(&self.guests).zip(made_of) {
             let mut facts = found.map_err(refused_there)?;
-            facts.push(Fact::new(IMAGE, &**image));
+            facts.push(image.clone());
             facts.push(Fact::new(CONTENT, &**content));
             facts.extend(guest.fact());
             known.push((guest.place.clone().unwrap_or_default(), facts));
@@ -528,11 +532,11 @@ impl VirtualRun<'_> {
     }
 }
 
-/// The name of the image and of what comes with it, and what their files hold.
-fn made_of(site: &MachineSite<'_>) -> [String; 2] {
+/// The image with what comes with it, and what their files hold.
+fn made_of(site: &MachineSite<'_>) -> (Fact, String) {
     let parts = [Some(site.image), site.zfs, site.postgresql];
     let names: Vec<String> = parts.into_iter().flatten().map(Image::name).collect();
-    [names.join(" with "), content(parts)]
+    (Fact::images(IMAGE, names), content(parts))
 }
 
 /// Describes the content of the files of an image, and of what comes with it.

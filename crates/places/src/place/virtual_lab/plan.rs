@@ -5,8 +5,8 @@ use stackrace_drives::{Claim, Load, Origin};
 use stackrace_base::event::Until;
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
+use stackrace_machine::host::LabDisk;
 use stackrace_machine::host::drives::CONTENT_BYTES;
-use stackrace_machine::host::{DiskModel, LabDisk};
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::preflight::{self, ElsewhereFacts};
 use stackrace_study::plan::{Bounds, Plan, StorageSpeed, VirtualTime};
@@ -67,8 +67,8 @@ fn speed(study: &Study) -> Result<StorageSpeed, Failure> {
 
 /// The rate at which the model of a disk is written from its beginning on, B/s.
 fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
-    let Some(card) = disk.model.as_ref().and_then(DiskModel::card) else {
-        return Err(Failure::internal("a modelled disk without a card"));
+    let Some(model) = &disk.model else {
+        return Err(Failure::internal("a modelled disk without a model"));
     };
     let stream = Claim {
         load: Load::SequentialWrite,
@@ -78,7 +78,7 @@ fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
         from: Origin::Assumed,
         source: String::new(),
     };
-    let rate = card.modelled(&stream, disk.bytes);
+    let rate = model.card.card().modelled(&stream, disk.bytes);
     // The unit of such a claim is MB/s.
     rate.map(|rate| rate * 1e6)
         .map_err(|error| Failure::internal(error.to_string()))

@@ -12,7 +12,7 @@ use stackrace_machine::host::LabDisk;
 /// Returns what matters of a disk when its power is cut; `None` if it is not a modelled one.
 fn power(disk: &LabDisk) -> Option<PowerCut> {
     let model = disk.model.as_ref()?;
-    let card = model.card()?;
+    let card = model.card.card();
     let durability = match model.cache {
         Some(kind) => kind.durability(),
         None if card.identity().volatile_cache => Durability::Honest,
@@ -175,6 +175,7 @@ mod tests {
             mark: String::new(),
             drives: vec![drive.clone(), drive],
         };
+        let card = stackrace_drives::AskedCard::meant("seagate-st3000dm001").unwrap();
         let disk = LabDisk {
             serial: "disk-1".to_owned(),
             bytes: 1 << 30,
@@ -185,7 +186,7 @@ mod tests {
             latency_ns: None,
             model: Some(stackrace_machine::host::DiskModel {
                 cache: Some(stackrace_machine::host::DriveCache::Volatile),
-                ..stackrace_machine::host::DiskModel::of("seagate-st3000dm001")
+                ..stackrace_machine::host::DiskModel::of(card.unwrap())
             }),
         };
         let held = |of: CutOf, seed: u64| {

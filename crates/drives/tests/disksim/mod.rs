@@ -6,8 +6,9 @@
 
 mod text;
 
-use crate::card::{CardError, CardOverheads, Layout, ReadAheadAfter, Seek};
-use crate::{DiskCard, Origin, SECTOR, Stated};
+use stackrace_drives::{
+    CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, SECTOR, Seek, Stated,
+};
 use text::{Block, Value, parse};
 
 /// Cylinders, sectors of a track, data sectors, track skew, cylinder skew: as in [`Layout::Zones`].
@@ -15,11 +16,19 @@ type ZoneRow = (u32, u32, u64, u32, u32);
 
 /// A card made of parameters, and what the parameters did not say.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Import {
+pub(crate) struct Import {
     /// The drive, as far as the parameters describe it.
-    pub card: DiskCard,
+    pub(crate) card: DiskCard,
     /// The missing parameters, and what was taken instead, a sentence each.
-    pub missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
+}
+
+/// A value of the card that the parameters do not give.
+fn wrong_at(name: &'static str, problem: impl Into<String>) -> CardError {
+    CardError::Value {
+        name,
+        problem: problem.into(),
+    }
 }
 
 /// Makes the card of a drive from its parameters.
@@ -29,7 +38,7 @@ pub struct Import {
 ///
 /// # Errors
 /// When the drive's zones, surfaces, speed of rotation or seek times are missing, or `open` fails.
-pub fn import(
+pub(crate) fn import(
     model: &str,
     specification: &str,
     topology: &str,
@@ -38,13 +47,13 @@ pub fn import(
     let root = parse(specification);
     let device = root
         .find("disksim_disk")
-        .ok_or_else(|| CardError::at("model", "there is no block disksim_disk"))?
+        .ok_or_else(|| wrong_at("model", "there is no block disksim_disk"))?
         .clone();
     let mechanics = match device.get("Model") {
         Some(Value::Block(block)) => block.clone(),
         Some(Value::Word(word)) => {
             let file = word.strip_prefix("source").unwrap_or(word).trim();
-            parse(&open(file).map_err(|error| CardError::at("layout", error))?)
+            parse(&open(file).map_err(|error| wrong_at("layout", error))?)
         }
         _ => root.clone(),
     };
@@ -138,7 +147,7 @@ impl Parameters {
 
     fn part(&self, kind: &str, word: &'static str) -> Result<Block, CardError> {
         let found = self.mechanics.find(kind).cloned();
-        found.ok_or_else(|| CardError::at(word, format!("there is no block {kind}")))
+        found.ok_or_else(|| wrong_at(word, format!("there is no block {kind}")))
     }
 
     fn or(&mut self, key: &str, otherwise: f64) -> f64 {
@@ -221,7 +230,7 @@ const BUS: f64 = 10.0;
 
 fn needed(block: &Block, key: &str, word: &'static str) -> Result<f64, CardError> {
     let value = block.number(key).filter(|value| *value > 0.0);
-    value.ok_or_else(|| CardError::at(word, format!("\"{key}\" is not stated")))
+    value.ok_or_else(|| wrong_at(word, format!("\"{key}\" is not stated")))
 }
 
 /// Zones with their share of the drive's sectors. Where spares and defects lie differs from drive to
@@ -233,7 +242,7 @@ fn zones(disk: &Block, surfaces: f64) -> Result<Vec<ZoneRow>, CardError> {
         _ => None,
     };
     let Some(Value::List(zones)) = zones else {
-        return Err(CardError::at(
+        return Err(wrong_at(
             "layout",
             "there is no list of zones (dm_layout_g1)",
         ));
@@ -241,11 +250,11 @@ fn zones(disk: &Block, surfaces: f64) -> Result<Vec<ZoneRow>, CardError> {
     let mut tracks = Vec::with_capacity(zones.len());
     for zone in zones {
         let Value::Block(zone) = zone else {
-            return Err(CardError::at("layout", "a zone is no block"));
+            return Err(wrong_at("layout", "a zone is no block"));
         };
         let get = |key| {
             zone.number(key)
-                .ok_or_else(|| CardError::at("layout", format!("a zone does not state \"{key}\"")))
+                .ok_or_else(|| wrong_at("layout", format!("a zone does not state \"{key}\"")))
         };
         let cylinders = get("Last cylinder number")? - get("First cylinder number")? + 1.0;
         let skew = |key| zone.number(key).unwrap_or(0.0).max(0.0).round() as u32;
@@ -282,9 +291,9 @@ fn seek(
     disk: &Block,
     open: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Vec<(u32, f64)>, CardError> {
-    let wrong = |problem: &str| CardError::at("seek", problem);
+    let wrong = |problem: &str| wrong_at("seek", problem);
     if let Some(Value::Word(file)) = arm.get("Full seek curve") {
-        let text = open(file.trim_matches('"')).map_err(|error| CardError::at("seek", error))?;
+        let text = open(file.trim_matches('"')).map_err(|error| wrong_at("seek", error))?;
         let points = text.lines().filter_map(|line| {
             let (distance, time) = line.split_once(',')?;
             Some((distance.trim().parse().ok()?, time.trim().parse().ok()?))

@@ -1,0 +1,105 @@
+//! A setting that takes one of several words, each of which stands for a value of the program.
+//!
+//! Word and value are written once, as a pair. From the pairs come what a study may write, what
+//! `stackrace show` lists and the value that the program works with, so that a match on the value
+//! is exhaustive and a new word without a meaning does not compile.
+
+use super::convert::{as_text, none_of};
+use super::doc::SettingDoc;
+use super::value::{GivenSetting, Refusal};
+
+/// A documented setting whose words stand for values of one type; made by [`choice`].
+#[derive(Debug, Clone, Copy)]
+pub struct ChoiceDoc<T: 'static> {
+    /// The setting as the list of its owner has it.
+    pub doc: SettingDoc,
+    words: &'static [&'static str],
+    values: &'static [T],
+}
+
+/// A setting with its words and what each stands for:
+/// `choice!("order", ["random" => VisitOrder::Random, "creation" => VisitOrder::Creation], "random", "Order of visits.")`.
+/// The text after the pairs is the default, as [`SettingDoc::choice`] takes it.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __choice {
+    ($name:expr, [$($word:literal => $value:expr),+ $(,)?], $default:expr, $doc:expr $(,)?) => {
+        $crate::setting::ChoiceDoc::new($name, &[$($word),+], &[$($value),+], $default, $doc)
+    };
+}
+
+pub use __choice as choice;
+
+impl<T: Copy> ChoiceDoc<T> {
+    /// A setting whose words stand for the values at the same places; [`choice`] writes them in pairs.
+    #[doc(hidden)]
+    pub const fn new(
+        name: &'static str,
+        words: &'static [&'static str],
+        values: &'static [T],
+        default: &'static str,
+        doc: &'static str,
+    ) -> Self {
+        assert!(words.len() == values.len());
+        Self {
+            doc: SettingDoc::choice(name, words, default, doc),
+            words,
+            values,
+        }
+    }
+
+    /// The value that a word stands for.
+    ///
+    /// # Errors
+    /// It is none of the words.
+    pub(super) fn value(&self, setting: &GivenSetting) -> Result<T, Refusal> {
+        let word = as_text(setting)?;
+        let at = self.words.iter().position(|known| *known == word);
+        let value = at.and_then(|at| self.values.get(at)).copied();
+        value.ok_or_else(|| none_of(setting, &word, self.words))
+    }
+}
+
+impl<T: Copy + PartialEq> ChoiceDoc<T> {
+    /// The word of a value, as a study writes it; empty for a value that no word stands for.
+    pub fn word(&self, value: T) -> &'static str {
+        let at = self.values.iter().position(|known| *known == value);
+        at.and_then(|at| self.words.get(at)).unwrap_or(&"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::{Settings, Value};
+
+    const SIDE: ChoiceDoc<char> = choice!("side", ["left" => 'l', "right" => 'r'], "right", "");
+
+    #[test]
+    fn a_word_becomes_its_value_and_a_value_its_word() {
+        let mut settings = Settings {
+            owner: "w".to_owned(),
+            span: 0..0,
+            settings: Vec::new(),
+            docs: &[],
+        };
+        assert_eq!(settings.choice(SIDE), Ok('r'));
+        assert_eq!(settings.optional_choice(SIDE), Ok(None));
+        for (word, value) in [("left", Ok('l')), ("right", Ok('r')), ("lft", Err("left"))] {
+            settings.settings = vec![GivenSetting {
+                name: "side".to_owned(),
+                value: Value::Text(word.to_owned()),
+                span: 0..0,
+                name_span: 0..0,
+            }];
+            match value {
+                Ok(value) => {
+                    assert_eq!(settings.choice(SIDE), Ok(value));
+                    assert_eq!(settings.optional_choice(SIDE), Ok(Some(value)));
+                    assert_eq!(SIDE.word(value), word);
+                }
+                Err(near) => assert!(settings.choice(SIDE).unwrap_err().help.contains(near)),
+            }
+        }
+    }
+}
