@@ -104,8 +104,8 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| window.write(&[7; 40]).unwrap());
             let seen = std::iter::repeat_with(|| window.read().unwrap());
-            let seen = seen.inspect(|_| std::thread::yield_now());
-            let first = seen.skip_while(Vec::is_empty).next();
+            let mut seen = seen.inspect(|_| std::thread::yield_now());
+            let first = seen.find(|bytes| !bytes.is_empty());
             assert_eq!(first, Some(vec![7; 40]));
         });
     }
