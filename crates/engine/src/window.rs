@@ -47,7 +47,7 @@ impl SharedWindow {
     /// # Errors
     /// It says that it holds more than it can.
     pub fn read(&self) -> Result<Vec<u8>> {
-        // Whoever sees the length sees what was written before it.
+        // With the length, all that was written before it is seen.
         let length = u64::from_le(self.length().load(Ordering::Acquire));
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > self.0.len() - HEAD {
