@@ -47,7 +47,7 @@ impl SharedWindow {
     /// # Errors
     /// It says that it holds more than it can.
     pub fn read(&self) -> Result<Vec<u8>> {
-        // Whoever sees the length sees what was written before it.
+        // With the length, all that was written before it is seen.
         let length = u64::from_le(self.length().load(Ordering::Acquire));
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > self.0.len() - HEAD {
@@ -104,8 +104,8 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| window.write(&[7; 40]).unwrap());
             let seen = std::iter::repeat_with(|| window.read().unwrap());
-            let seen = seen.inspect(|_| std::thread::yield_now());
-            let first = seen.skip_while(Vec::is_empty).next();
+            let mut seen = seen.inspect(|_| std::thread::yield_now());
+            let first = seen.find(|bytes| !bytes.is_empty());
             assert_eq!(first, Some(vec![7; 40]));
         });
     }
