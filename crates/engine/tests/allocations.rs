@@ -200,9 +200,10 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
 }
 
 fn main() -> ExitCode {
-    needs::run(needs::tests![
-        the_number_of_operations_does_not_change_the_number_of_allocations
-    ])
+    needs::run(vec![needs::group(
+        "allocations",
+        needs::tests![the_number_of_operations_does_not_change_the_number_of_allocations],
+    )])
 }
 
 /// Phases over files. Their set-up opens each directory while there are few, and none where there are
