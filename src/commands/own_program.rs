@@ -293,13 +293,13 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
 }
 
 /// Findings of the first try.
-struct Probed {
+pub(super) struct Probed {
     printed: [String; 2],
     elapsed_ns: u64,
 }
 
 /// Tries the command once in a private directory of one side.
-fn probe(
+pub(super) fn probe(
     context: &Context,
     host: &LocalHost,
     study: &Study,

@@ -403,6 +403,9 @@ impl<'a> Probe<'a> {
         let tried = trial.run(&mut settling);
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
+        if let Some(left) = &tried.left {
+            return Err(refused(name, left));
+        }
         match tried.ended {
             // Half a trial is none.
             Ended::Interrupted => Err(temporary::interrupted(self.context)),
