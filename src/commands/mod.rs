@@ -11,5 +11,5 @@ pub(crate) mod load_target;
 pub(crate) mod own_program;
 pub(crate) mod remove;
 #[cfg(test)]
-mod stopped;
+mod tests;
 pub(crate) mod watched;

@@ -5,6 +5,7 @@
 
 use super::executor::Broken;
 use super::local_executor::LocalExecutor;
+use super::replied::MachineTrouble;
 use super::runner::failed;
 use super::trial::Trial;
 use stackrace_base::event::{Ended, ExchangedStorage, Observation};
@@ -86,5 +87,19 @@ impl Trial<'_> {
             None => error,
         };
         failed(error)
+    }
+
+    /// The end of a trial because of a peer.
+    pub(super) fn peer_trouble(
+        &self,
+        trouble: MachineTrouble,
+        observation: &mut Observation,
+    ) -> Ended {
+        match trouble {
+            MachineTrouble::Exchanged(storage, effect) => {
+                self.exchanged(*storage, effect, observation)
+            }
+            MachineTrouble::Failed(error) | MachineTrouble::Lost(error) => failed(error),
+        }
     }
 }

@@ -22,6 +22,7 @@ mod observation;
 mod phases;
 mod precondition;
 mod remote_executor;
+mod replied;
 mod runner;
 mod single;
 mod sliced;

@@ -3,16 +3,14 @@
 //! The peer prepares and says so; each of its phases begins when the first machine says so, which then
 //! begins its own: both begin within one message between them.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stackrace_base::event::{ExchangedStorage, OtherNode, PhaseObservation};
+use super::replied::{MachineTrouble, replied};
+use stackrace_base::event::{OtherNode, PhaseObservation};
 use stackrace_machine::host::Host;
 use stackrace_remote::agent::connection::Conversation;
-use stackrace_remote::agent::message::{
-    PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest,
-};
+use stackrace_remote::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerRequest};
 use stackrace_remote::agent::remote_host::Peer;
 
 /// Time for which a peer is listened to before it is checked whether the trial is to be interrupted.
@@ -28,8 +26,6 @@ pub(super) struct PeerPhases<'a> {
     metrics: Vec<Option<f64>>,
     paused_ns: u64,
     suspended_ns: u64,
-    /// Storage that it reported, if that is another one than before.
-    exchanged: RefCell<Option<ExchangedStorage>>,
 }
 
 impl<'a> PeerPhases<'a> {
@@ -56,7 +52,6 @@ impl<'a> PeerPhases<'a> {
             metrics: Vec::new(),
             paused_ns: 0,
             suspended_ns: 0,
-            exchanged: RefCell::default(),
         })
     }
 
@@ -64,10 +59,10 @@ impl<'a> PeerPhases<'a> {
     ///
     /// # Errors
     /// Why it is not, with its name; when `stopped` says so.
-    pub(super) fn prepared(&self, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    pub(super) fn prepared(&self, stopped: &dyn Fn() -> bool) -> Result<(), MachineTrouble> {
         match self.receive(stopped)? {
             PhaseReply::Prepared => Ok(()),
-            other => Err(self.unexpected(other)),
+            other => Err(self.failed(format!("an unexpected answer: {other:?}"))),
         }
     }
 
@@ -75,17 +70,17 @@ impl<'a> PeerPhases<'a> {
     ///
     /// # Errors
     /// The peer is lost.
-    pub(super) fn start(&self) -> Result<(), String> {
+    pub(super) fn start(&self) -> Result<(), MachineTrouble> {
         let request = WorkerRequest::Phase(PhaseRequest::Start);
         let sent = self.conversation.send(&request);
-        sent.map_err(|error| self.named(error))
+        sent.map_err(|error| self.failed(error))
     }
 
     /// Waits for the end of that phase.
     ///
     /// # Errors
     /// As [`PeerPhases::prepared`].
-    pub(super) fn measured(&mut self, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    pub(super) fn measured(&mut self, stopped: &dyn Fn() -> bool) -> Result<(), MachineTrouble> {
         match self.receive(stopped)? {
             PhaseReply::Measured {
                 observation,
@@ -100,7 +95,7 @@ impl<'a> PeerPhases<'a> {
                 self.suspended_ns = self.suspended_ns.saturating_add(suspended_ns);
                 Ok(())
             }
-            other => Err(self.unexpected(other)),
+            other => Err(self.failed(format!("an unexpected answer: {other:?}"))),
         }
     }
 
@@ -114,11 +109,6 @@ impl<'a> PeerPhases<'a> {
             paused_ns: std::mem::take(&mut self.paused_ns),
             suspended_ns: std::mem::take(&mut self.suspended_ns),
         }
-    }
-
-    /// Returns what it said of its storage; `None` if it said nothing, or it is what it was.
-    pub(super) fn exchanged(&self) -> Option<Box<ExchangedStorage>> {
-        self.exchanged.take().map(Box::new)
     }
 
     /// Stops what it does, and removes the trial's files there.
@@ -136,39 +126,16 @@ impl<'a> PeerPhases<'a> {
         removed.map_err(|error| error.to_string())
     }
 
-    fn named(&self, what: impl std::fmt::Display) -> String {
-        format!("{}: {what}", self.host.name())
+    fn failed(&self, what: impl std::fmt::Display) -> MachineTrouble {
+        MachineTrouble::Failed(format!("{}: {what}", self.host.name()))
     }
 
-    fn unexpected(&self, reply: PhaseReply) -> String {
-        match reply {
-            PhaseReply::Failed(error) => self.named(error),
-            PhaseReply::Exchanged { storage, effect } => {
-                let storage = storage.seen_by(Some(self.host.name()));
-                let said = storage.sentence();
-                self.exchanged.replace(Some(storage));
-                match effect {
-                    Some(effect) => format!("{said} ({effect})"),
-                    None => said,
-                }
-            }
-            PhaseReply::Ended => self.named("stopped"),
-            other => self.named(format!("an unexpected answer: {other:?}")),
-        }
-    }
-
-    fn receive(&self, stopped: &dyn Fn() -> bool) -> Result<PhaseReply, String> {
+    fn receive(&self, stopped: &dyn Fn() -> bool) -> Result<PhaseReply, MachineTrouble> {
         loop {
-            match self.conversation.receive_within(MOMENT) {
-                Ok(Some(WorkerReply::Phase(reply))) => return Ok(reply),
-                Ok(Some(WorkerReply::Undelivered { why, .. })) => return Err(self.named(why)),
-                Ok(Some(WorkerReply::Refused { text, .. })) => return Err(self.named(text)),
-                Ok(Some(other)) => {
-                    return Err(self.named(format!("an unexpected answer: {other:?}")));
-                }
-                Ok(None) if stopped() => return Err(self.named("stopped")),
-                Ok(None) => {}
-                Err(error) => return Err(self.named(error)),
+            match replied(&self.conversation, self.host.name(), MOMENT)? {
+                Some(reply) => return Ok(reply),
+                None if stopped() => return Err(self.failed("stopped")),
+                None => {}
             }
         }
     }
@@ -230,6 +197,10 @@ mod tests {
         (LocalHost::new(Arc::new(|_| ())), peer)
     }
 
+    fn failed(why: &str) -> MachineTrouble {
+        MachineTrouble::Failed(format!("local: {why}"))
+    }
+
     fn order(base: &Path) -> PhaseOrder {
         PhaseOrder {
             name: "s.toml".to_owned(),
@@ -276,7 +247,7 @@ mod tests {
         order.configuration = 9;
         let phases = PeerPhases::prepare(&host, &peer, order).unwrap();
         let error = phases.prepared(&|| false).unwrap_err();
-        assert_eq!(error, "local: the study has no such trial");
+        assert_eq!(error, failed("the study has no such trial"));
         phases.end().unwrap();
     }
 
@@ -287,7 +258,7 @@ mod tests {
         let phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
         phases.prepared(&|| false).unwrap();
         let stopped = phases.receive(&|| true).unwrap_err();
-        assert_eq!(stopped, "local: stopped");
+        assert_eq!(stopped, failed("stopped"));
         // It waits for its first phase, and ends without one.
         phases.end().unwrap();
         let mut phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
@@ -296,7 +267,7 @@ mod tests {
         let Peer { connection, .. } = &peer;
         connection.break_off();
         let error = phases.measured(&|| false).unwrap_err();
-        assert_eq!(error, "local: stopped");
+        assert_eq!(error, failed("it stopped"));
         phases.end().unwrap();
     }
 }

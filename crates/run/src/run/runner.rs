@@ -33,31 +33,19 @@ pub(super) trait Stages {
     fn workload(&self) -> &dyn Workload;
 
     /// Looks whether its storage is what it was, before anything is made and when all is over.
-    ///
-    /// # Errors
-    /// It is something else, or it cannot be found out.
     fn look(&mut self) -> Result<(), Ended> {
         Ok(())
     }
 
     /// Makes what has to be there before data are laid out.
-    ///
-    /// # Errors
-    /// What could not be made.
     fn begin(&mut self) -> Result<(), Ended> {
         Ok(())
     }
 
     /// Lays out the data.
-    ///
-    /// # Errors
-    /// They could not be laid out.
     fn prepare(&mut self, control: &Arc<Control>) -> Result<(), Ended>;
 
     /// Brings the storage into the state in which a phase is to find it.
-    ///
-    /// # Errors
-    /// It could not be brought there, or no phase is to follow.
     fn settle(&mut self, _phase: usize) -> Result<(), Ended> {
         Ok(())
     }
@@ -74,9 +62,6 @@ pub(super) trait Stages {
     fn observed(&self) -> Observed<'_>;
 
     /// Measures a phase.
-    ///
-    /// # Errors
-    /// It could not begin.
     fn measure(&mut self, phase: usize, control: &Arc<Control>) -> Result<PhaseOutcome, Ended>;
 
     /// Measures a phase of all these trials, each with its control; of one alone, here and now.
@@ -91,9 +76,6 @@ pub(super) trait Stages {
     }
 
     /// Notes what a phase did, however it ended, and what was counted meanwhile.
-    ///
-    /// # Errors
-    /// It cannot be kept.
     fn note(
         &mut self,
         phase: usize,
@@ -102,17 +84,11 @@ pub(super) trait Stages {
     ) -> Result<(), Ended>;
 
     /// Is told that a phase is complete, with the outcomes of all until now.
-    ///
-    /// # Errors
-    /// Those who measure at the same time did not come to its end.
     fn goes_on(&mut self, _phase: usize, _outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
         Ok(())
     }
 
     /// Works out the figures of a trial whose phases are all complete.
-    ///
-    /// # Errors
-    /// They are not of this trial.
     fn conclude(&mut self, _outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
         Ok(())
     }

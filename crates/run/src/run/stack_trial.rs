@@ -199,7 +199,7 @@ impl Stages for StackTrial<'_> {
             let stopped = || executor.interrupt.raised();
             // The others prepare at the same time, and are waited for last.
             let prepared = peers.iter().try_for_each(|peer| peer.prepared(&stopped));
-            prepared.map_err(failed)?;
+            prepared.map_err(|trouble| self.trial.peer_trouble(trouble, &mut self.observation))?;
         }
         self.observation.prepare_ns = executor.clock.now_ns().saturating_sub(began);
         Ok(())
@@ -254,7 +254,8 @@ impl Stages for StackTrial<'_> {
             }
             MeasuredBy::Machines(peers) => {
                 let released = peers.iter().try_for_each(PeerPhases::start);
-                released.map_err(failed)?;
+                released
+                    .map_err(|trouble| self.trial.peer_trouble(trouble, &mut self.observation))?;
             }
             MeasuredBy::Slices(_) => {}
         }
@@ -313,7 +314,7 @@ impl Stages for StackTrial<'_> {
         let measured = peers
             .iter_mut()
             .try_for_each(|peer| peer.measured(&stopped));
-        measured.map_err(failed)
+        measured.map_err(|trouble| self.trial.peer_trouble(trouble, &mut self.observation))
     }
 
     fn conclude(&mut self, outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
@@ -337,14 +338,9 @@ impl Stages for StackTrial<'_> {
     fn end_others(&mut self) {
         match &mut self.by {
             MeasuredBy::Machines(peers) => {
-                for peer in peers.drain(..) {
-                    let exchanged = peer.exchanged();
-                    let observation = &mut self.observation;
-                    observation.exchanged = observation.exchanged.take().or(exchanged);
-                    if let Err(why) = peer.end() {
-                        let note = format!("the trial's files on another machine: {why}");
-                        observation.notes.push(note);
-                    }
+                for why in peers.drain(..).filter_map(|peer| peer.end().err()) {
+                    let note = format!("the trial's files on another machine: {why}");
+                    self.observation.notes.push(note);
                 }
             }
             MeasuredBy::Clients(conductor) => self.observation.notes.extend(conductor.end()),

@@ -5,10 +5,11 @@ use std::path::Path;
 use stackrace_engine::PhaseOutcome;
 
 use super::merge::{self, CommonOutcome};
-use super::process::{self, ClientProcess, ClientTrouble, all_replied};
+use super::process::{self, ClientProcess, all_replied};
 use super::seating::seated;
 use crate::run::local_executor::ClientsReached;
 use crate::run::observation::phase_observation;
+use crate::run::replied::MachineTrouble;
 use crate::run::runner::failed;
 use crate::run::trial::Trial;
 use stackrace_base::event::{
@@ -50,14 +51,14 @@ impl<'a> Conductor<'a> {
     }
 
     /// The end of the trial because of a client.
-    fn ended(&self, trouble: ClientTrouble, observation: &mut Observation) -> Ended {
+    fn ended(&self, trouble: MachineTrouble, observation: &mut Observation) -> Ended {
         match trouble {
-            ClientTrouble::Failed(error) => failed(error),
-            ClientTrouble::Exchanged(storage, effect) => {
+            MachineTrouble::Failed(error) => failed(error),
+            MachineTrouble::Exchanged(storage, effect) => {
                 self.trial.exchanged(*storage, effect, observation)
             }
             // It is no fault of the configuration: the trial is done again when the run is continued.
-            ClientTrouble::Lost(why) => {
+            MachineTrouble::Lost(why) => {
                 observation.notes.push(why.clone());
                 self.trial.executor.lost.replace(Some(why));
                 Ended::Interrupted
@@ -85,7 +86,7 @@ impl<'a> Conductor<'a> {
     }
 
     /// Has every process begin to prepare.
-    fn begin(&mut self, directory: &Path) -> Result<(), ClientTrouble> {
+    fn begin(&mut self, directory: &Path) -> Result<(), MachineTrouble> {
         let trial = self.trial;
         let study = trial.executor.study;
         // The others know the directory by its name, and not by what this process holds open.
@@ -156,7 +157,7 @@ impl<'a> Conductor<'a> {
     }
 
     /// Conducts one phase, from the setting up of everybody to what all of them measured together.
-    fn phase(&mut self, name: &str) -> Result<CommonOutcome, ClientTrouble> {
+    fn phase(&mut self, name: &str) -> Result<CommonOutcome, MachineTrouble> {
         self.ask_all(&PhaseRequest::SetUp)?;
         self.all_say(|reply| matches!(reply, PhaseReply::SetUp))?;
         compare_clocks(&mut self.processes)?;
@@ -172,11 +173,11 @@ impl<'a> Conductor<'a> {
         let replies = self.all_replied()?;
         let measured = self.processes.iter_mut().zip(replies);
         let measured = measured.map(|(process, reply)| process.measured(reply));
-        let measured = measured.collect::<Result<Vec<_>, ClientTrouble>>()?;
-        merge::common(name, measured).map_err(ClientTrouble::Failed)
+        let measured = measured.collect::<Result<Vec<_>, MachineTrouble>>()?;
+        merge::common(name, measured).map_err(MachineTrouble::Failed)
     }
 
-    fn all_replied(&self) -> Result<Vec<PhaseReply>, ClientTrouble> {
+    fn all_replied(&self) -> Result<Vec<PhaseReply>, MachineTrouble> {
         let stopped = || self.trial.executor.interrupt.raised();
         all_replied(&self.processes, &stopped)
     }
@@ -268,13 +269,13 @@ impl<'a> Conductor<'a> {
         process::end(&self.processes)
     }
 
-    fn ask_all(&self, request: &PhaseRequest) -> Result<(), ClientTrouble> {
+    fn ask_all(&self, request: &PhaseRequest) -> Result<(), MachineTrouble> {
         let mut each = self.processes.iter();
         each.try_for_each(|process| process.ask(request.clone()))
     }
 
     /// Waits until all have said one thing.
-    fn all_say(&self, said: impl Fn(&PhaseReply) -> bool) -> Result<(), ClientTrouble> {
+    fn all_say(&self, said: impl Fn(&PhaseReply) -> bool) -> Result<(), MachineTrouble> {
         let replies = self.all_replied()?;
         let mut replied = self.processes.iter().zip(replies);
         match replied.find(|(_, reply)| !said(reply)) {
@@ -288,7 +289,7 @@ impl<'a> Conductor<'a> {
 
 /// Compares the clocks of all processes with ours. The readings of each are spread: what delays one of
 /// them does not delay all.
-fn compare_clocks(processes: &mut [ClientProcess]) -> Result<(), ClientTrouble> {
+fn compare_clocks(processes: &mut [ClientProcess]) -> Result<(), MachineTrouble> {
     processes.iter_mut().for_each(ClientProcess::forget_clocks);
     for _ in 0..CLOCK_READINGS {
         processes

@@ -177,7 +177,7 @@ fn sizing(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<Strin
     };
     let host = LocalHost::new(Arc::new(|_| ()));
     let found = sizing.find(context, &host, &[sized.unwrap()]);
-    found.err().map(|failure| failure.to_string())
+    found.err().map(|failure| failure.render())
 }
 
 fn own_program(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<String> {
@@ -185,7 +185,7 @@ fn own_program(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<
     let sides = compare::sides_of(&[directory.to_path_buf()]);
     let study = study(directory, case).unwrap();
     let tried = own_program::probe(context, &host, &study, &sides[0], &case.interrupt);
-    tried.err().map(|failure| failure.to_string())
+    tried.err().map(|failure| failure.render())
 }
 
 fn names_in(directory: &Path) -> Vec<PathBuf> {
