@@ -148,10 +148,8 @@ fn load(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<String>
         seed: 1,
     };
     let loaded = load::run(context, &request, &case.interrupt).unwrap();
-    if case.stage != "finish" {
-        assert!(loaded.trial.is_none());
-        assert!(loaded.metrics.iter().all(|(_, value)| value.is_none()));
-    }
+    // It shows what was measured until then, and judges nothing of it.
+    assert!(loaded.trial.is_none() || case.stage == "finish");
     match loaded.interrupted {
         true => Some("interrupted".to_owned()),
         false => loaded.trouble,
