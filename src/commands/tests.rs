@@ -33,7 +33,7 @@ const STAGES: [&str; 5] = [
     "finish",
 ];
 
-/// What is to happen to a trial, and what is open of it.
+/// The fate of a trial, and what is open of it.
 struct Case {
     stage: &'static str,
     fails: bool,

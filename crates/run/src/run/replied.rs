@@ -17,7 +17,7 @@ pub(super) enum MachineTrouble {
     Exchanged(Box<ExchangedStorage>, Option<String>),
 }
 
-/// What a machine of this name has replied in so much time; `None` if it has not.
+/// Returns the reply of a machine of this name, if there is one within so much time.
 ///
 /// # Errors
 /// It is lost, or does not go on.

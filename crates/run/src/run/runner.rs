@@ -204,7 +204,7 @@ struct UnderWay<'a, S> {
     stages: &'a mut S,
     /// True if its storage was what it was when it began.
     lay_there: bool,
-    /// How it ended; complete as long as nothing has ended it.
+    /// Its end; complete as long as nothing has ended it.
     ended: Ended,
     outcomes: Vec<PhaseOutcome>,
 }

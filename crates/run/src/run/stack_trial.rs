@@ -20,7 +20,7 @@ use stackrace_load::workload::{KeptData, Workload, together};
 pub(super) const LAID_OUT_ANEW: &str =
     "its data were laid out anew: those of the workload before it were not there";
 
-/// Those who measure a trial.
+/// The machines that measure a trial.
 enum MeasuredBy<'a> {
     /// This machine, and the other ones that load the stack in step with it.
     Machines(Vec<PeerPhases<'a>>),

@@ -16,7 +16,7 @@ use stackrace_layers::stack::{Site, StandingStack};
 use stackrace_load::workload::{BareDevices, KeptData, Place, Workload};
 use stackrace_machine::host::Host;
 use stackrace_machine::observe;
-use stackrace_remote::agent::message::PhaseOrder;
+use stackrace_remote::agent::message::{ClientSeat, PhaseOrder};
 use stackrace_study::study::Configuration;
 
 /// Number of files of a trial's data that are looked at to tell whether it starts cold.
@@ -126,6 +126,24 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Returns the order for another machine to prepare the same workload in a directory.
+    pub(super) fn order(
+        &self,
+        directory: PathBuf,
+        seed: u64,
+        seat: Option<ClientSeat>,
+    ) -> PhaseOrder {
+        PhaseOrder {
+            name: self.executor.study.name.clone(),
+            text: self.executor.study.text.clone(),
+            configuration: self.configuration,
+            workload: self.workload,
+            directory,
+            seed,
+            seat,
+        }
+    }
+
     /// Has every other machine that loads the stack prepare the same workload.
     pub(super) fn prepare_peers(&self, peers: &mut Vec<PeerPhases<'a>>) -> Result<(), String> {
         let executor = self.executor;
@@ -141,15 +159,8 @@ impl<'a> Trial<'a> {
             let mut hasher = blake3::Hasher::new();
             hasher.update(&self.seed().to_le_bytes());
             hasher.update(&(*node as u64).to_le_bytes());
-            let order = PhaseOrder {
-                name: executor.study.name.clone(),
-                text: executor.study.text.clone(),
-                configuration: self.configuration,
-                workload: self.workload,
-                directory: root.join(format!(".stackrace-{}", self.workload)),
-                seed: first_bytes(&hasher),
-                seat: None,
-            };
+            let directory = root.join(format!(".stackrace-{}", self.workload));
+            let order = self.order(directory, first_bytes(&hasher), None);
             peers.push(PeerPhases::prepare(host, peer, order)?);
         }
         Ok(())

@@ -17,7 +17,7 @@ use stackrace_base::event::{
 };
 use stackrace_base::unit;
 use stackrace_load::workload::together;
-use stackrace_remote::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
+use stackrace_remote::agent::message::{ClientSeat, PhaseReply, PhaseRequest};
 
 /// Number of times that the clocks of each client are read before a phase; the shortest round trip counts.
 const CLOCK_READINGS: usize = 6;
@@ -33,7 +33,7 @@ pub(crate) struct Conductor<'a> {
     trial: Trial<'a>,
     reached: &'a ClientsReached,
     processes: Vec<ClientProcess>,
-    /// How well each phase was measured at the same time.
+    /// Figures of how well each phase was measured at the same time.
     phases: Vec<CommonPhase>,
     /// The reason why all of them were at work at no time of the last such phase.
     apart: Option<String>,
@@ -103,19 +103,12 @@ impl<'a> Conductor<'a> {
         );
         let of = seats.len() as u32;
         for (rank, seat) in (0..).zip(seats) {
-            let order = PhaseOrder {
-                name: study.name.clone(),
-                text: study.text.clone(),
-                configuration: trial.configuration,
-                workload: trial.workload,
-                directory: directory.clone(),
-                seed: trial.seed(),
-                seat: Some(ClientSeat {
-                    rank,
-                    of,
-                    cold: study.policy.drop_caches,
-                }),
+            let seat_there = ClientSeat {
+                rank,
+                of,
+                cold: study.policy.drop_caches,
             };
+            let order = trial.order(directory.clone(), trial.seed(), Some(seat_there));
             let request = PhaseRequest::Prepare(Box::new(order));
             let process = ClientProcess::prepare(&self.reached.connection, seat, request)?;
             self.processes.push(process);

@@ -39,7 +39,7 @@ enum Fate {
 
 use Fate::{Fails, Interrupted};
 
-/// What is to happen to the trials of configuration `b`, and what came of it.
+/// The fate of the trials of configuration `b`, and what came of it.
 struct Case {
     stage: Stage,
     fate: Fate,
@@ -238,11 +238,15 @@ impl InRun {
     }
 
     fn study(self, name: &str) -> Study {
+        parsed(&self.text(name))
+    }
+
+    fn text(self, name: &str) -> String {
         let (phases, trial) = match self {
             Self::Whole => (2, "provision = \"each-round\""),
             Self::Slices => (1, "provision = \"once\"\nslice = \"10 ms\""),
         };
-        parsed(&format!(
+        format!(
             r#"title = "Staged"
 seed = 7
 [factors]
@@ -258,18 +262,12 @@ until = "never"
 [trial]
 {trial}
 "#
-        ))
+        )
     }
 
     /// A run of the study where a step of the machine may fail; its reason, its record, and the imagined machine.
     fn run(self, name: &str, case: &Arc<Case>, fault: Fault) -> (Reason, Record, PlanHost) {
-        let study = self.study(name);
-        let base = tempfile::tempdir().unwrap();
-        let store = Store::open(base.path()).unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
-        let (log, line) = store.create_run(head(&study), clock).unwrap();
-        let record = Record::begin(line).unwrap();
-        let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
+        let (_base, study, ledger) = begin(&self.text(name));
         let host = stackrace_layers::stack::imagined(fault);
         let watcher = AtPart(Arc::clone(case));
         let race = Coordinator {
