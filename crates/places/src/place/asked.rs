@@ -189,7 +189,9 @@ pub fn run(
     // All of it before the store is opened: a study that is refused leaves nothing behind.
     match &asked {
         AskedRun::Here => {
+            // One plan for both: the one that is warned of is the one that is checked.
             let plan = preflight::plan(context, study, true)?;
+            // Before it is checked: who mends the study should know of both.
             first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
             preflight::check_planned(context, study, place.wipe, &plan)?;
         }
@@ -199,6 +201,7 @@ pub fn run(
         })
         | AskedRun::RealCut(..) => {}
         AskedRun::Lab(_) | AskedRun::Clients(_) | AskedRun::Machines(_) => {
+            // The machine that measures looks at itself: what this one has says nothing of it.
             let plan = preflight::plan(context, study, false)?;
             preflight::check_plan(&plan)?;
             first_round::warn(&study.decide, plan.time.round_seconds.least, observer);

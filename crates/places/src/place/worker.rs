@@ -244,6 +244,7 @@ impl Duties for StudyWorker {
     }
 
     fn phases(&self, order: &PhaseOrder, task: Task) {
+        // With a seat it is a client, without one a peer.
         serve(order, &self.grounds, task);
     }
 }

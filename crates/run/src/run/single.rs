@@ -55,7 +55,7 @@ pub struct SingleOutcome {
     pub laid_out_ns: u64,
     /// One outcome for each phase that began.
     pub outcomes: Vec<PhaseOutcome>,
-    /// Its end.
+    /// Complete, or the reason why it went no further.
     pub ended: Ended,
     /// The reason why something that the workload started could not be ended; `None` if all was.
     pub left: Option<String>,
