@@ -413,7 +413,7 @@ pub(crate) fn written_for(paths: &[PathBuf]) -> String {
 
 /// Directories of which nothing is known.
 #[cfg(any(test, feature = "testing"))]
-fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
+pub(super) fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
     let side = |path: &PathBuf| ComparedPath {
         path: path.clone(),
         text: path.to_string_lossy().into_owned(),

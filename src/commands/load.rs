@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::Access;
-use stackrace_engine::{Op, PhaseOutcome, residency};
+use stackrace_engine::{PhaseOutcome, residency};
 
 use crate::commands::load_target::LoadTarget;
 use crate::commands::watched::WatchedDirs;
@@ -20,10 +20,10 @@ use stackrace_base::unit;
 use stackrace_layers::stack;
 use stackrace_load::workload::{Workload, WorkloadKind};
 use stackrace_machine::host::{Host, local::LocalHost};
-use stackrace_machine::observe::{self, Snapshot};
+use stackrace_machine::observe;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::temporary;
-use stackrace_run::run::{AroundPhase, SingleEnd, SingleTrial, phase_observation};
+use stackrace_run::run::{AroundPhase, Observed, SingleTrial, note_phase};
 
 /// Number of files of the data that are asked how much of them is in memory; more would take longer
 /// than the load.
@@ -95,10 +95,9 @@ pub(crate) fn run(
                 let name = directory.display().to_string();
                 let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
                 let held = temporary::private(&host, journal, directory, "load", id, &name)?;
-                let mut loaded = Load::new(request, held.path(), None).run(interrupt);
-                loaded.trouble = loaded.trouble.map(|trouble| with_real_names(&trouble));
-                // Whatever else went wrong is most likely the effect.
-                loaded.trouble = watched.exchanged().or(loaded.trouble);
+                let mut load = Load::new(request, held.path(), None);
+                load.watched = Some(watched);
+                let mut loaded = load.run(interrupt);
                 let mut outcomes = loaded.outcomes.iter_mut();
                 if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {
                     error.path = with_real_names(&error.path.to_string_lossy()).into();
@@ -173,33 +172,15 @@ fn check_directory(
     Ok(())
 }
 
-/// Adds what a phase did, and what the system counted meanwhile.
-fn count(
-    trial: &mut Observation,
-    name: &str,
-    outcome: &PhaseOutcome,
-    mut counted: Counted,
-    offered: Option<f64>,
-) {
-    let reads = outcome
-        .ops
-        .iter()
-        .filter(|op| matches!(op.op, Op::Read | Op::Open));
-    observe::asked_by_workload(&mut counted, reads.map(|op| op.bytes).sum());
-    observe::add(&mut trial.counted, &counted);
-    trial.elapsed_ns += outcome.elapsed_ns;
-    trial.phases.push(phase_observation(name, outcome, offered));
-}
-
 /// A load under way: the trial of it, and what is counted around each phase.
 struct Load<'a> {
     request: &'a LoadRequest<'a>,
     directory: &'a Path,
     existing: Option<&'a Path>,
+    /// The directory that the user named, and what it lay on; `None` of a file or device.
+    watched: Option<WatchedDirs<'a>>,
     /// Block devices under it.
     devices: Vec<String>,
-    /// The counters before the phase under way.
-    before: Option<Snapshot>,
     /// Bytes of the data in the page cache before it, and in all; `None` if that is not known.
     resident: Option<(u64, u64)>,
     phases: Vec<LoadedPhase>,
@@ -207,25 +188,33 @@ struct Load<'a> {
 }
 
 impl AroundPhase for Load<'_> {
+    fn exchanged(&mut self) -> Option<String> {
+        self.watched.as_ref()?.exchanged()
+    }
+
     fn before(&mut self, phase: usize) {
         let settles = self.request.workload.settles(phase);
         self.resident = settles.then(|| self.settle()).flatten();
         if settles {
             self.trial.settled = self.settled();
         }
-        self.before = Some(Snapshot::take(&self.devices));
     }
 
-    fn after(&mut self, phase: usize, outcome: &PhaseOutcome) {
-        let workload = &self.request.workload;
-        let name = workload.phases()[phase];
-        if let Some(before) = self.before.take() {
-            let counted = before.until(&Snapshot::take(&self.devices));
-            let offered = workload.offered_per_s(phase);
-            count(&mut self.trial, name, outcome, counted, offered);
-        }
-        let resident = self.resident;
-        self.phases.push(LoadedPhase { name, resident });
+    fn observed(&self) -> Observed<'_> {
+        Observed::Counters(&self.devices)
+    }
+
+    fn after(&mut self, phase: usize, outcome: &PhaseOutcome, counted: &Counted) {
+        note_phase(
+            &mut self.trial,
+            &*self.request.workload,
+            (phase, outcome),
+            counted,
+        );
+        self.phases.push(LoadedPhase {
+            name: self.request.workload.phases()[phase],
+            resident: self.resident,
+        });
     }
 }
 
@@ -237,7 +226,7 @@ impl<'a> Load<'a> {
             directory,
             existing,
             devices: stack::devices_under(&host, existing.unwrap_or(directory)),
-            before: None,
+            watched: None,
             resident: None,
             phases: Vec::new(),
             trial: Observation {
@@ -268,17 +257,19 @@ impl<'a> Load<'a> {
             true => workload.evaluate(&done.outcomes),
             false => vec![None; heads.len()],
         };
-        let trouble = match &done.end {
-            SingleEnd::NotBegun(why) => Some(why.clone()),
+        let failed = done.outcomes.iter().find_map(|one| one.error.as_ref());
+        let told = failed.map(|error| with_real_names(&error.to_string()));
+        let trouble = match &done.ended {
             // An operation that failed is in the outcome of its phase.
-            SingleEnd::Complete | SingleEnd::Interrupted | SingleEnd::Failed(_) => None,
+            Ended::Failed { error } => Some(error).filter(|error| Some(*error) != told.as_ref()),
+            Ended::Complete | Ended::Interrupted => None,
         };
         Loaded {
             phases: self.phases,
             metrics: heads.into_iter().zip(values).collect(),
-            trouble: trouble.or(done.left),
-            interrupted: done.end == SingleEnd::Interrupted,
-            trial: (done.end == SingleEnd::Complete).then(|| Box::new(self.trial)),
+            trouble: trouble.cloned().or(done.left),
+            interrupted: done.ended == Ended::Interrupted,
+            trial: (done.ended == Ended::Complete).then(|| Box::new(self.trial)),
             outcomes: done.outcomes,
         }
     }

@@ -10,4 +10,6 @@ pub(crate) mod load;
 pub(crate) mod load_target;
 pub(crate) mod own_program;
 pub(crate) mod remove;
+#[cfg(test)]
+mod tests;
 pub(crate) mod watched;

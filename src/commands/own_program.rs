@@ -11,7 +11,7 @@ use crate::commands::compare::{
     CompareRequest, ComparedPath, comparable, conclude, first_impression, head, quoted, sides,
     watched,
 };
-use stackrace_base::event::Better;
+use stackrace_base::event::{Better, Ended};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
@@ -28,7 +28,7 @@ use stackrace_run::prepare::permission;
 use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file;
 use stackrace_run::prepare::temporary;
-use stackrace_run::run::{SingleEnd, SingleTrial};
+use stackrace_run::run::SingleTrial;
 use stackrace_study::study::Study;
 
 /// A command, or one workload, to compare with, as it was typed.
@@ -293,13 +293,13 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
 }
 
 /// Findings of the first try.
-struct Probed {
+pub(super) struct Probed {
     printed: [String; 2],
     elapsed_ns: u64,
 }
 
 /// Tries the command once in a private directory of one side.
-fn probe(
+pub(super) fn probe(
     context: &Context,
     host: &LocalHost,
     study: &Study,
@@ -326,11 +326,12 @@ fn probe(
             ))
             .next("mend what it says; a command must end with exit status 0 in an empty directory")
         };
-        match (&tried.end, &tried.left) {
-            (SingleEnd::Interrupted, _) => return Err(temporary::interrupted(context)),
-            (SingleEnd::NotBegun(why) | SingleEnd::Failed(why), _)
-            | (SingleEnd::Complete, Some(why)) => return Err(refused(why)),
-            (SingleEnd::Complete, None) => {}
+        match (&tried.ended, &tried.left) {
+            (Ended::Interrupted, _) => return Err(temporary::interrupted(context)),
+            (Ended::Failed { error: why }, _) | (Ended::Complete, Some(why)) => {
+                return Err(refused(why));
+            }
+            (Ended::Complete, None) => {}
         }
         let outcomes = tried.outcomes;
         Ok(Probed {

@@ -9,6 +9,7 @@ use std::path::Path;
 use stackrace_engine::residency;
 use stackrace_engine::spec::{Content, IoTarget};
 
+use stackrace_base::event::Ended;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::setting::{Refusal, written};
@@ -20,7 +21,7 @@ use stackrace_machine::journal::Journal;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::observer::Preparation;
 use stackrace_run::prepare::temporary::{self, PrivateDir, refused};
-use stackrace_run::run::{AroundPhase, SingleEnd, SingleTrial};
+use stackrace_run::run::{AroundPhase, SingleTrial};
 use stackrace_study::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
 
 /// A trial this long, as a share of what a whole one is to last, says how much that needs.
@@ -398,12 +399,15 @@ impl<'a> Probe<'a> {
         let tried = trial.run(&mut settling);
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
-        match tried.end {
+        if let Some(left) = &tried.left {
+            return Err(refused(name, left));
+        }
+        match tried.ended {
             // Half a trial is none.
-            SingleEnd::Interrupted => Err(temporary::interrupted(self.context)),
+            Ended::Interrupted => Err(temporary::interrupted(self.context)),
             // The time until an operation failed says nothing of what the work takes.
-            SingleEnd::NotBegun(why) | SingleEnd::Failed(why) => Err(refused(name, &why)),
-            SingleEnd::Complete => {
+            Ended::Failed { error } => Err(refused(name, &error)),
+            Ended::Complete => {
                 let elapsed = tried.outcomes.iter().map(|outcome| outcome.elapsed_ns);
                 Ok(Tried {
                     measured: (elapsed.sum::<u64>() as f64 / 1e9).max(1e-6),

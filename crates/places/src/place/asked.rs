@@ -186,21 +186,29 @@ pub fn run(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let asked = place.asked(study)?;
-    // In virtual time a limit is one of the clock that is simulated: no user waits for it.
-    let at = place.place(study);
-    if !matches!(at, AskedPlace::Virtual | AskedPlace::RealCut) {
-        let plan = preflight::plan(context, study, false)?;
-        // Here all of it is looked at below, what the machine lacks first.
-        if at != AskedPlace::Here {
-            preflight::check_plan(&plan)?;
-        }
-        first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
-    }
-    // Before the store is opened: a study that is refused leaves nothing behind.
+    // All of it before the store is opened: a study that is refused leaves nothing behind.
     match &asked {
-        AskedRun::Here => preflight::check(context, study, place.wipe)?,
-        AskedRun::Lab(lab) => check_lab(context, study, *lab, images)?,
-        _ => {}
+        AskedRun::Here => {
+            // One plan for both: the one that is warned of is the one that is checked.
+            let plan = preflight::plan(context, study, true)?;
+            // Before it is checked: who mends the study should know of both.
+            first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
+            preflight::check_planned(context, study, place.wipe, &plan)?;
+        }
+        // In virtual time a limit is one of the clock that is simulated: no user waits for it.
+        AskedRun::Lab(LabOptions {
+            virtual_time: true, ..
+        })
+        | AskedRun::RealCut(..) => {}
+        AskedRun::Lab(_) | AskedRun::Clients(_) | AskedRun::Machines(_) => {
+            // The machine that measures looks at itself: what this one has says nothing of it.
+            let plan = preflight::plan(context, study, false)?;
+            preflight::check_plan(&plan)?;
+            first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
+        }
+    }
+    if let AskedRun::Lab(lab) = &asked {
+        check_lab(context, study, *lab, images)?;
     }
     let permitted = Permitted {
         wipe: place.wipe,

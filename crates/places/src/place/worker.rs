@@ -26,9 +26,7 @@ use stackrace_run::prepare::study_file;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::crash::{Capture, CrashPackage, CrashSide, LedgerStream};
 use stackrace_run::run::turns::{TurnReporter, asked_for, execute_all};
-use stackrace_run::run::{
-    Broken, ClientsReached, Interrupt, KnownGrounds, LocalExecutor, clients, phases,
-};
+use stackrace_run::run::{Broken, ClientsReached, Interrupt, KnownGrounds, LocalExecutor, serve};
 use stackrace_study::study::Study;
 
 /// This program as a worker.
@@ -246,9 +244,7 @@ impl Duties for StudyWorker {
     }
 
     fn phases(&self, order: &PhaseOrder, task: Task) {
-        match order.seat {
-            Some(seat) => clients::serve(order, seat, &self.grounds, task),
-            None => phases::serve(order, task),
-        }
+        // With a seat it is a client, without one a peer.
+        serve(order, &self.grounds, task);
     }
 }

@@ -92,11 +92,14 @@ pub fn begin(
     let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
     let path = store.run_dir(&run).join(journal::FILE);
     let journal = Journal::create(&path).map_err(unjournalled)?;
-    for text in warnings {
-        let text = text.clone();
-        ledger.tell(Event::Warned { text }).map_err(unwritten)?;
-    }
+    tell_warnings(&ledger, warnings)?;
     Ok((ledger, journal))
+}
+
+/// Puts warnings on record.
+fn tell_warnings(ledger: &SharedLedger, warnings: &[String]) -> Result<(), Failure> {
+    let mut each = warnings.iter().cloned();
+    each.try_for_each(|text| ledger.tell(Event::Warned { text }).map_err(unwritten))
 }
 
 /// Returns this machine as the run sees it: every command it carries out is on record.

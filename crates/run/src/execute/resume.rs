@@ -172,17 +172,14 @@ impl Stopped {
             rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
         };
         ledger.tell(resumed).map_err(unwritten)?;
-        for text in warnings {
-            let text = text.clone();
-            ledger.tell(Event::Warned { text }).map_err(unwritten)?;
-        }
-        if self.torn > 0 {
-            let text = format!(
-                "the log ended in a line of {} bytes that was not complete; it was set aside",
-                self.torn
-            );
-            ledger.tell(Event::Warned { text }).map_err(unwritten)?;
-        }
+        let torn = self.torn;
+        let torn = (torn > 0).then(|| {
+            format!(
+                "the log ended in a line of {torn} bytes that was not complete; it was set aside"
+            )
+        });
+        execute::tell_warnings(&ledger, warnings)?;
+        execute::tell_warnings(&ledger, torn.as_slice())?;
         if decided {
             observer.remark(&format!(
                 "the question of {run} was decided after {rounds} rounds: only --rounds N measures more"

@@ -19,10 +19,23 @@ use stackrace_study::study::{Configuration, Policy, Study};
 /// A directory is missing, the machine lacks something or has no room, or a disk may not be written
 /// over.
 pub fn check(context: &Context, study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    check_planned(context, study, wipe, &plan(context, study, true)?)
+}
+
+/// Refuses the same of a study whose plan for this machine is known.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_planned(
+    context: &Context,
+    study: &Study,
+    wipe: &[String],
+    plan: &Plan,
+) -> Result<(), Failure> {
     // In this order: the room in a directory that is missing says nothing.
     check_places(context, study)?;
     check_machine(context, study)?;
-    check_plan(&plan(context, study, true)?)?;
+    check_plan(plan)?;
     check_dangers(study, wipe)
 }
 

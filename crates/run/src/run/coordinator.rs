@@ -327,13 +327,7 @@ impl Coordinator<'_> {
         });
         let turns: Vec<Turn> = turns.filter(|turn| !turn.missing.is_empty()).collect();
         executor.announce(&turns);
-        for turn in &turns {
-            match executor.execute(turn)? {
-                Turned::Done => {}
-                ended => return Ok(ended),
-            }
-        }
-        Ok(Turned::Done)
+        executor.execute_all(&turns)
     }
 
     /// Executes a round workload by workload: within one the configurations follow each other at once, or take turns in

@@ -5,6 +5,8 @@
 
 use super::executor::Broken;
 use super::local_executor::LocalExecutor;
+use super::replied::MachineTrouble;
+use super::runner::failed;
 use super::trial::Trial;
 use stackrace_base::event::{Ended, ExchangedStorage, Observation};
 use stackrace_layers::stack::{self as stacks, StandingStack};
@@ -51,9 +53,7 @@ impl Trial<'_> {
         let host = self.executor.host;
         let look = || {
             let exchanged = self.standing.exchanged(host);
-            exchanged.map_err(|error| Ended::Failed {
-                error: error.to_string(),
-            })
+            exchanged.map_err(failed)
         };
         let mut exchanged = look()?;
         // One that is away for a moment (an automounter, another user's rename) was not worked in: the
@@ -86,23 +86,20 @@ impl Trial<'_> {
             Some(effect) => format!("{error} ({effect})"),
             None => error,
         };
-        Ended::Failed { error }
+        failed(error)
     }
 
-    /// Fails a trial, complete or not, that ended on something else than it began on.
-    pub(super) fn has_lain_there(&self, observation: &mut Observation) {
-        // It was so from the beginning, or the user stopped it: it does not count anyway.
-        if observation.exchanged.is_some() || observation.ended == Ended::Interrupted {
-            return;
+    /// The end of a trial because of a peer.
+    pub(super) fn peer_trouble(
+        &self,
+        trouble: MachineTrouble,
+        observation: &mut Observation,
+    ) -> Ended {
+        match trouble {
+            MachineTrouble::Exchanged(storage, effect) => {
+                self.exchanged(*storage, effect, observation)
+            }
+            MachineTrouble::Failed(error) | MachineTrouble::Lost(error) => failed(error),
         }
-        let Err(Ended::Failed { error }) = self.lies_where_it_lay(observation) else {
-            return;
-        };
-        // As above: both are said.
-        let error = match &observation.ended {
-            Ended::Failed { error: effect } => format!("{error} ({effect})"),
-            _ => error,
-        };
-        observation.ended = Ended::Failed { error };
     }
 }

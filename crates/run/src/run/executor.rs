@@ -44,6 +44,14 @@ pub trait Executor {
     /// # Errors
     /// As for [`Executor::execute`].
     fn execute_in_slices(&mut self, turns: &[Turn], _slice_ns: u64) -> Result<Turned, Broken> {
+        self.execute_all(turns)
+    }
+
+    /// Executes turns one after the other, up to the first that was not done.
+    ///
+    /// # Errors
+    /// As for [`Executor::execute`].
+    fn execute_all(&mut self, turns: &[Turn]) -> Result<Turned, Broken> {
         for turn in turns {
             match self.execute(turn)? {
                 Turned::Done => {}

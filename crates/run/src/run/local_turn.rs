@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::crash::{Capture, recover};
 use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
-use super::trial::{self, Before, Trial};
+use super::trial::{Before, Trial};
 use stackrace_base::event::{AWAY_SHARE, Ended, Event, ExchangedStorage, Observation, Promised};
 use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
@@ -335,13 +335,16 @@ impl LocalExecutor<'_> {
         error: String,
         exchanged: Option<ExchangedStorage>,
     ) -> Result<(), Broken> {
-        let (round, configuration) = (turn.round, turn.configuration);
+        let configuration = turn.configuration;
         self.watcher.warned(&self.of(configuration, &error));
         let workload = turn.missing.first().copied().unwrap_or(0);
-        let today = self.clock.today();
         let failed = Observation {
+            round: turn.round,
+            configuration,
+            workload,
+            started_at: self.clock.today(),
             exchanged: exchanged.map(Box::new),
-            ..trial::failed(round, 0, configuration, workload, &today, error)
+            ..Observation::unmeasured(Ended::Failed { error })
         };
         (self.tell)(Event::Trial(Box::new(failed)))
     }

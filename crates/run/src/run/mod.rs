@@ -8,7 +8,8 @@
 //! then. A configuration that failed is not tried again: a comparison in which one side sometimes
 //! does not finish has no fair result.
 
-pub mod clients;
+mod beside;
+mod clients;
 mod coordinator;
 pub mod crash;
 mod exchanged;
@@ -18,12 +19,15 @@ mod ledger;
 mod local_executor;
 mod local_turn;
 mod observation;
-pub mod phases;
+mod phases;
 mod precondition;
 mod remote_executor;
+mod replied;
+mod runner;
 mod single;
 mod sliced;
 mod sliced_turn;
+mod stack_trial;
 mod standing_data;
 #[cfg(test)]
 mod tests;
@@ -32,12 +36,14 @@ mod trial_kind;
 mod trial_promises;
 pub mod turns;
 
+pub use beside::serve;
 pub use coordinator::{Coordinator, Reason};
 pub use executor::{Broken, Executor, TrialStart, Turned, Watcher};
 pub use held_ground::KnownGrounds;
 pub use ledger::{Ledger, SharedLedger};
 pub use local_executor::{ClientsReached, LocalExecutor};
-pub use observation::phase_observation;
+pub use observation::note_phase;
 pub use remote_executor::{RemoteExecutor, RemoteWorker};
-pub use single::{AroundPhase, SingleEnd, SingleTrial};
+pub use runner::Observed;
+pub use single::{AroundPhase, SingleOutcome, SingleTrial};
 pub use stackrace_base::interrupt::Interrupt;

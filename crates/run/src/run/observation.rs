@@ -4,14 +4,33 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, Timing};
 
 use stackrace_base::event::histogram::encoded;
 use stackrace_base::event::{
-    OperationObservation, PhaseObservation, ThreadOperation, TimingObservation,
+    Counted, Observation, OperationObservation, PhaseObservation, ThreadOperation,
+    TimingObservation,
 };
+use stackrace_load::workload::Workload;
+use stackrace_machine::observe;
 
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;
 
+/// Adds a phase, by its index and outcome, to what is recorded of a trial, with what the system counted meanwhile.
+pub fn note_phase(
+    observation: &mut Observation,
+    workload: &dyn Workload,
+    (phase, outcome): (usize, &PhaseOutcome),
+    counted: &Counted,
+) {
+    let mut counted = counted.clone();
+    observe::asked_by_workload(&mut counted, read_bytes(outcome));
+    observe::add(&mut observation.counted, &counted);
+    observation.elapsed_ns += outcome.elapsed_ns;
+    let (name, offered) = (workload.phases()[phase], workload.offered_per_s(phase));
+    let observed = phase_observation(name, outcome, offered);
+    observation.phases.push(observed);
+}
+
 /// A phase as it is recorded.
-pub fn phase_observation(
+pub(super) fn phase_observation(
     name: &str,
     outcome: &PhaseOutcome,
     offered: Option<f64>,

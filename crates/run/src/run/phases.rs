@@ -1,34 +1,23 @@
-//! The same workload on a peer at the same time: both sides of the conversation.
+//! The same workload on a peer at the same time, as the first machine has it done.
 //!
 //! The peer prepares and says so; each of its phases begins when the first machine says so, which then
 //! begins its own: both begin within one message between them.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::held_ground::{GroundTrouble, HeldGround};
-use super::observation::phase_observation;
-use stackrace_base::event::{Counted, ExchangedStorage, OtherNode, PhaseObservation};
-use stackrace_base::interrupt::Interrupt;
-use stackrace_engine::{ContentLedger, Control};
-use stackrace_load::workload::{Place, Workload};
-use stackrace_machine::host::{Host, local::LocalHost};
-use stackrace_machine::observe::Pulse;
-use stackrace_remote::agent::connection::{Conversation, Replies, Task};
-use stackrace_remote::agent::message::{
-    PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest,
-};
+use super::replied::{MachineTrouble, replied};
+use stackrace_base::event::{OtherNode, PhaseObservation};
+use stackrace_machine::host::Host;
+use stackrace_remote::agent::connection::Conversation;
+use stackrace_remote::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerRequest};
 use stackrace_remote::agent::remote_host::Peer;
-use stackrace_study::study::{self, Kinds, Study};
 
 /// Time for which a peer is listened to before it is checked whether the trial is to be interrupted.
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// A peer that measures in step.
-pub struct PeerPhases<'a> {
+pub(super) struct PeerPhases<'a> {
     host: &'a dyn Host,
     conversation: Conversation,
     /// The trial's directory there.
@@ -37,8 +26,6 @@ pub struct PeerPhases<'a> {
     metrics: Vec<Option<f64>>,
     paused_ns: u64,
     suspended_ns: u64,
-    /// Storage that it reported, if that is another one than before.
-    exchanged: RefCell<Option<ExchangedStorage>>,
 }
 
 impl<'a> PeerPhases<'a> {
@@ -46,7 +33,11 @@ impl<'a> PeerPhases<'a> {
     ///
     /// # Errors
     /// The directory cannot be made, or the peer is lost.
-    pub fn prepare(host: &'a dyn Host, peer: &Peer, order: PhaseOrder) -> Result<Self, String> {
+    pub(super) fn prepare(
+        host: &'a dyn Host,
+        peer: &Peer,
+        order: PhaseOrder,
+    ) -> Result<Self, String> {
         let directory = order.directory.clone();
         // Whatever happens to it, the journal's entry of the stack covers it.
         host.create_dir(&directory)
@@ -61,7 +52,6 @@ impl<'a> PeerPhases<'a> {
             metrics: Vec::new(),
             paused_ns: 0,
             suspended_ns: 0,
-            exchanged: RefCell::default(),
         })
     }
 
@@ -69,10 +59,10 @@ impl<'a> PeerPhases<'a> {
     ///
     /// # Errors
     /// Why it is not, with its name; when `stopped` says so.
-    pub fn prepared(&self, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    pub(super) fn prepared(&self, stopped: &dyn Fn() -> bool) -> Result<(), MachineTrouble> {
         match self.receive(stopped)? {
             PhaseReply::Prepared => Ok(()),
-            other => Err(self.unexpected(other)),
+            other => Err(self.failed(format!("an unexpected answer: {other:?}"))),
         }
     }
 
@@ -80,17 +70,17 @@ impl<'a> PeerPhases<'a> {
     ///
     /// # Errors
     /// The peer is lost.
-    pub fn start(&self) -> Result<(), String> {
+    pub(super) fn start(&self) -> Result<(), MachineTrouble> {
         let request = WorkerRequest::Phase(PhaseRequest::Start);
         let sent = self.conversation.send(&request);
-        sent.map_err(|error| self.named(error))
+        sent.map_err(|error| self.failed(error))
     }
 
     /// Waits for the end of that phase.
     ///
     /// # Errors
     /// As [`PeerPhases::prepared`].
-    pub fn measured(&mut self, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    pub(super) fn measured(&mut self, stopped: &dyn Fn() -> bool) -> Result<(), MachineTrouble> {
         match self.receive(stopped)? {
             PhaseReply::Measured {
                 observation,
@@ -105,12 +95,12 @@ impl<'a> PeerPhases<'a> {
                 self.suspended_ns = self.suspended_ns.saturating_add(suspended_ns);
                 Ok(())
             }
-            other => Err(self.unexpected(other)),
+            other => Err(self.failed(format!("an unexpected answer: {other:?}"))),
         }
     }
 
     /// Returns what it measured until now.
-    pub fn node(&mut self) -> OtherNode {
+    pub(super) fn node(&mut self) -> OtherNode {
         OtherNode {
             host: self.host.name().to_owned(),
             elapsed_ns: self.measured.iter().map(|phase| phase.elapsed_ns).sum(),
@@ -121,16 +111,11 @@ impl<'a> PeerPhases<'a> {
         }
     }
 
-    /// Returns what it said of its storage; `None` if it said nothing, or it is what it was.
-    pub fn exchanged(&self) -> Option<Box<ExchangedStorage>> {
-        self.exchanged.take().map(Box::new)
-    }
-
     /// Stops what it does, and removes the trial's files there.
     ///
     /// # Errors
     /// The files could not be removed.
-    pub fn end(self) -> Result<(), String> {
+    pub(super) fn end(self) -> Result<(), String> {
         // Before that, it may still make files. A peer that is lost has stopped by itself.
         let stopped = self
             .conversation
@@ -141,175 +126,35 @@ impl<'a> PeerPhases<'a> {
         removed.map_err(|error| error.to_string())
     }
 
-    fn named(&self, what: impl std::fmt::Display) -> String {
-        format!("{}: {what}", self.host.name())
+    fn failed(&self, what: impl std::fmt::Display) -> MachineTrouble {
+        MachineTrouble::Failed(format!("{}: {what}", self.host.name()))
     }
 
-    fn unexpected(&self, reply: PhaseReply) -> String {
-        match reply {
-            PhaseReply::Failed(error) => self.named(error),
-            PhaseReply::Exchanged { storage, effect } => {
-                let storage = storage.seen_by(Some(self.host.name()));
-                let said = storage.sentence();
-                self.exchanged.replace(Some(storage));
-                match effect {
-                    Some(effect) => format!("{said} ({effect})"),
-                    None => said,
-                }
-            }
-            PhaseReply::Ended => self.named("stopped"),
-            other => self.named(format!("an unexpected answer: {other:?}")),
-        }
-    }
-
-    fn receive(&self, stopped: &dyn Fn() -> bool) -> Result<PhaseReply, String> {
+    fn receive(&self, stopped: &dyn Fn() -> bool) -> Result<PhaseReply, MachineTrouble> {
         loop {
-            match self.conversation.receive_within(MOMENT) {
-                Ok(Some(WorkerReply::Phase(reply))) => return Ok(reply),
-                Ok(Some(WorkerReply::Undelivered { why, .. })) => return Err(self.named(why)),
-                Ok(Some(WorkerReply::Refused { text, .. })) => return Err(self.named(text)),
-                Ok(Some(other)) => {
-                    return Err(self.named(format!("an unexpected answer: {other:?}")));
-                }
-                Ok(None) if stopped() => return Err(self.named("stopped")),
-                Ok(None) => {}
-                Err(error) => return Err(self.named(error)),
+            match replied(&self.conversation, self.host.name(), MOMENT)? {
+                Some(reply) => return Ok(reply),
+                None if stopped() => return Err(self.failed("stopped")),
+                None => {}
             }
         }
-    }
-}
-
-/// Measures in step with the machine that asks: the peer's side.
-pub fn serve(order: &PhaseOrder, task: Task) {
-    let Task { replies, requests } = task;
-    let interrupt = Arc::new(Interrupt::default());
-    let starts = starts(requests, Arc::clone(&interrupt));
-    let say = |reply| {
-        // A machine that is lost has interrupted all of this already.
-        let _ = replies.send(&WorkerReply::Phase(reply));
-    };
-    if let Err(trouble) = work(order, &interrupt, &starts, &replies) {
-        say(trouble.into());
-    }
-    say(PhaseReply::Ended);
-}
-
-/// Passes on when phases are to begin. Without a machine that asks nothing is to go on: it is interrupted.
-fn starts(requests: Receiver<WorkerRequest>, interrupt: Arc<Interrupt>) -> Receiver<()> {
-    let (sender, starts) = channel();
-    std::thread::spawn(move || {
-        for request in requests {
-            if !matches!(request, WorkerRequest::Phase(PhaseRequest::Start))
-                || sender.send(()).is_err()
-            {
-                break;
-            }
-        }
-        interrupt.raise();
-    });
-    starts
-}
-
-fn work(
-    order: &PhaseOrder,
-    interrupt: &Interrupt,
-    starts: &Receiver<()>,
-    replies: &Replies,
-) -> Result<(), GroundTrouble> {
-    let study = study::parse(&order.name, order.text.as_bytes(), &Kinds::real())
-        .map_err(|_| "the study is not understood here".to_owned())?;
-    let configuration = study.configurations.get(order.configuration);
-    let workload = configuration.and_then(|each| each.workloads.get(order.workload));
-    let workload: &dyn Workload = workload.ok_or("the study has no such trial")?.as_ref();
-    let worked = in_step(order, &study, workload, interrupt, starts, replies);
-    // A control of its own: what was begun must come to its end, whatever came of the trial.
-    let (ledger, control) = (OnceLock::new(), Control::default());
-    let finished = workload.finish(&place(order, false, &ledger, &control));
-    worked.and(finished.map_err(|trouble| GroundTrouble::Failed(trouble.0)))
-}
-
-fn in_step(
-    order: &PhaseOrder,
-    study: &Study,
-    workload: &dyn Workload,
-    interrupt: &Interrupt,
-    starts: &Receiver<()>,
-    replies: &Replies,
-) -> Result<(), GroundTrouble> {
-    let cold = study.policy.drop_caches;
-    let ledger = OnceLock::new();
-    let host = LocalHost::new(Arc::new(|_| ()));
-    let ground = HeldGround::of(&host, [&*order.directory])?;
-    let say = |reply| {
-        let sent = replies.send(&WorkerReply::Phase(reply));
-        sent.map_err(|error| error.to_string())
-    };
-    let prepared = workload.prepare(&place(order, cold, &ledger, &interrupt.control()));
-    ground.after(&host, prepared.map_err(|trouble| trouble.0))?;
-    say(PhaseReply::Prepared)?;
-    let mut outcomes = Vec::new();
-    let phases = workload.phases();
-    for (phase, name) in phases.iter().enumerate() {
-        // No more of them: the trial is over on the first machine.
-        if starts.recv().is_err() {
-            return Ok(());
-        }
-        let control = interrupt.control();
-        // A pause there spoils the trial as much as one here.
-        let pulse = Pulse::begin();
-        let outcome = workload.measure(phase, &place(order, cold, &ledger, &control));
-        let mut counted = Counted::default();
-        pulse.end(&mut counted);
-        let outcome = outcome.map_err(|trouble| trouble.0);
-        let outcome = outcome.and_then(|outcome| match &outcome.error {
-            Some(error) => Err(error.to_string()),
-            None => Ok(outcome),
-        });
-        // This machine has mounted the storage by itself.
-        let outcome = ground.after(&host, outcome)?;
-        if outcome.ended != stackrace_engine::PhaseEnd::Complete {
-            return Ok(());
-        }
-        let observation = phase_observation(name, &outcome, workload.offered_per_s(phase));
-        outcomes.push(outcome);
-        let metrics = match outcomes.len() == phases.len() {
-            true => workload.evaluate(&outcomes),
-            false => Vec::new(),
-        };
-        say(PhaseReply::Measured {
-            observation: Box::new(observation),
-            metrics,
-            paused_ns: counted.paused_ns.unwrap_or(0),
-            suspended_ns: counted.suspended_ns.unwrap_or(0),
-            began_ns: 0,
-            counted: None,
-        })?;
-    }
-    Ok(())
-}
-
-/// Returns the place where the workload works.
-fn place<'a>(
-    order: &'a PhaseOrder,
-    cold: bool,
-    ledger: &'a OnceLock<ContentLedger>,
-    control: &'a Control,
-) -> Place<'a> {
-    Place {
-        cold,
-        ..Place::alone(&order.directory, order.seed, ledger, control)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::{KnownGrounds, serve};
     use stackrace_machine::host::local::LocalHost;
-    use stackrace_remote::agent::connection::{Closing, Connection, ConnectionError, Service};
+    use stackrace_remote::agent::connection::{
+        Closing, Connection, ConnectionError, Service, Task,
+    };
     use stackrace_remote::agent::message::{COORDINATOR, PeerAddress};
     use stackrace_remote::agent::router::Router;
+    use stackrace_study::study::{self, Kinds};
     use std::os::unix::net::UnixStream;
     use std::path::Path;
+    use std::sync::Arc;
 
     const STUDY: &str = "[[stack]]\ndir = { path = \"/tmp\" }\n[[workload]]\n\
         files = { count = 10, size-max = \"8 KiB\" }\n[decide]\nrounds-at-most = 1\n";
@@ -320,7 +165,9 @@ mod tests {
     impl Service for InStep {
         fn serve(&self, _: &Arc<Connection>, first: WorkerRequest, task: Task) {
             match first {
-                WorkerRequest::Phase(PhaseRequest::Prepare(order)) => serve(&order, task),
+                WorkerRequest::Phase(PhaseRequest::Prepare(order)) => {
+                    serve(&order, &KnownGrounds::default(), task);
+                }
                 other => panic!("not asked: {other:?}"),
             }
         }
@@ -348,6 +195,10 @@ mod tests {
             address,
         };
         (LocalHost::new(Arc::new(|_| ())), peer)
+    }
+
+    fn failed(why: &str) -> MachineTrouble {
+        MachineTrouble::Failed(format!("local: {why}"))
     }
 
     fn order(base: &Path) -> PhaseOrder {
@@ -396,7 +247,7 @@ mod tests {
         order.configuration = 9;
         let phases = PeerPhases::prepare(&host, &peer, order).unwrap();
         let error = phases.prepared(&|| false).unwrap_err();
-        assert_eq!(error, "local: the study has no such trial");
+        assert_eq!(error, failed("the study has no such trial"));
         phases.end().unwrap();
     }
 
@@ -407,7 +258,7 @@ mod tests {
         let phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
         phases.prepared(&|| false).unwrap();
         let stopped = phases.receive(&|| true).unwrap_err();
-        assert_eq!(stopped, "local: stopped");
+        assert_eq!(stopped, failed("stopped"));
         // It waits for its first phase, and ends without one.
         phases.end().unwrap();
         let mut phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
@@ -416,7 +267,7 @@ mod tests {
         let Peer { connection, .. } = &peer;
         connection.break_off();
         let error = phases.measured(&|| false).unwrap_err();
-        assert_eq!(error, "local: stopped");
+        assert_eq!(error, failed("it stopped"));
         phases.end().unwrap();
     }
 }

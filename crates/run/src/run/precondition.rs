@@ -11,9 +11,9 @@
 use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_stats::{PASSES_MAX, steady_after};
 
+use super::runner::failed;
 use super::trial::{Before, Trial};
-use stackrace_base::event::{Ended, Preconditioned};
-use stackrace_base::owned::held::with_real_names;
+use stackrace_base::event::{Ended, Observation, Preconditioned};
 use stackrace_study::plan::FILLS;
 
 impl Trial<'_> {
@@ -21,7 +21,11 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// How the trial ended that cannot follow.
-    pub(super) fn precondition(&self, capacity: u64) -> Result<Preconditioned, Ended> {
+    pub(super) fn precondition(
+        &self,
+        capacity: u64,
+        observation: &mut Observation,
+    ) -> Result<Preconditioned, Ended> {
         let clock = &self.executor.clock;
         let began = clock.now_ns();
         if capacity > 0 {
@@ -38,13 +42,17 @@ impl Trial<'_> {
                 before: Before::Pass(number),
                 ..*self
             };
-            let observation = pass.run();
-            match observation.ended {
+            let pass = pass.run();
+            // What a pass was taken away from is missing to the trial as well.
+            observation.exchanged = pass.exchanged;
+            match pass.ended {
                 Ended::Complete => {}
                 Ended::Interrupted => return Err(Ended::Interrupted),
-                Ended::Failed { error } => return Err(failed(&format!("pass {number}: {error}"))),
+                Ended::Failed { error } => {
+                    return Err(not_steady(format!("pass {number}: {error}")));
+                }
             }
-            let figure = observation.metrics.first().copied().flatten();
+            let figure = pass.metrics.first().copied().flatten();
             done.passes.push(figure);
             figures.push(figure.unwrap_or(f64::NAN));
             // Asked after each pass: the window is the last five, whatever came before.
@@ -62,8 +70,7 @@ impl Trial<'_> {
         let host = self.executor.host;
         let directory = self.standing.directory().join(".stackrace-fill");
         let path = directory.join("data");
-        host.create_dir(&directory)
-            .map_err(|error| failed(&error.to_string()))?;
+        host.create_dir(&directory).map_err(not_steady)?;
         let control = self.begins("precondition");
         for turn in 0..u64::from(FILLS) {
             let target = IoTarget {
@@ -72,21 +79,22 @@ impl Trial<'_> {
             };
             // Other data each time: storage that keeps the same block once would write them once.
             let seed = self.seed().wrapping_add(turn);
-            stackrace_engine::lay_out(&[target], Content::Random, seed, &control).map_err(
-                |error| match self.ended(&control, format!("{error}; {}", error.next())) {
-                    Ended::Failed { error } => failed(&error),
-                    ended => ended,
-                },
-            )?;
-            self.stopped(&control)?;
+            let written = stackrace_engine::lay_out(&[target], Content::Random, seed, &control);
+            written.map_err(|error| {
+                let first = match self.standing.others().is_empty() {
+                    true => "",
+                    false => "node1: ",
+                };
+                not_steady(format!("{first}{error}; {}", error.next()))
+            })?;
+            if control.stopped() {
+                return Err(Ended::Interrupted);
+            }
         }
-        host.remove_tree(&directory)
-            .map_err(|error| failed(&error.to_string()))
+        host.remove_tree(&directory).map_err(not_steady)
     }
 }
 
-fn failed(error: &str) -> Ended {
-    Ended::Failed {
-        error: with_real_names(&format!("preconditioning: {error}")),
-    }
+fn not_steady(error: impl std::fmt::Display) -> Ended {
+    failed(format!("preconditioning: {error}"))
 }

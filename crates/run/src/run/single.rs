@@ -1,14 +1,13 @@
 //! One trial outside of a run: of `load`, of a comparison that finds its sizes, of a command that is tried once.
-//!
-//! It is the same everywhere: Ctrl-C ends the phase under way, a phase that failed or was stopped is the last
-//! one, and what the workload started is ended, whatever came before.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome};
+use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::Interrupt;
+use super::runner::{Observed, Stages, carry_out, failed};
+use stackrace_base::event::{Counted, Ended};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_load::workload::{Place, Workload};
 
@@ -31,10 +30,18 @@ pub struct SingleTrial<'a> {
 
 /// Work around each phase of such a trial.
 pub trait AroundPhase {
+    /// Says what was exchanged under the trial; `None` if nothing was.
+    fn exchanged(&mut self) -> Option<String> {
+        None
+    }
     /// Called before a phase, by its index.
     fn before(&mut self, phase: usize);
-    /// Called after a phase that began, however it ended.
-    fn after(&mut self, _phase: usize, _outcome: &PhaseOutcome) {}
+    /// Returns what is observed around each phase.
+    fn observed(&self) -> Observed<'_> {
+        Observed::Nothing
+    }
+    /// Called after a phase that began, however it ended, with what was counted meanwhile.
+    fn after(&mut self, _phase: usize, _outcome: &PhaseOutcome, _counted: &Counted) {}
 }
 
 /// Does nothing around phases.
@@ -42,27 +49,14 @@ impl AroundPhase for () {
     fn before(&mut self, _phase: usize) {}
 }
 
-/// The end of such a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SingleEnd {
-    /// All phases are complete.
-    Complete,
-    /// Ctrl-C.
-    Interrupted,
-    /// The data could not be laid out, or a phase could not begin.
-    NotBegun(String),
-    /// An operation of the last phase failed.
-    Failed(String),
-}
-
-/// Everything that a trial gave.
+/// Everything that such a trial gave.
 pub struct SingleOutcome {
     /// Time to lay out the data, ns.
     pub laid_out_ns: u64,
     /// One outcome for each phase that began.
     pub outcomes: Vec<PhaseOutcome>,
-    /// The reason why it went no further.
-    pub end: SingleEnd,
+    /// Complete, or the reason why it went no further.
+    pub ended: Ended,
     /// The reason why something that the workload started could not be ended; `None` if all was.
     pub left: Option<String>,
 }
@@ -70,73 +64,100 @@ pub struct SingleOutcome {
 impl SingleTrial<'_> {
     /// Carries it out, to whatever end.
     pub fn run(&self, around: &mut dyn AroundPhase) -> SingleOutcome {
-        let ledger = OnceLock::new();
-        let control = self.interrupt.control();
-        let began = SystemClock.now_ns();
-        let prepared = match self.existing {
-            Some(_) => Ok(()),
-            None => self.workload.prepare(&self.place(&ledger, &control)),
+        let mut trial = SingleStages {
+            trial: *self,
+            around,
+            ledger: OnceLock::new(),
+            began: false,
+            done: SingleOutcome {
+                laid_out_ns: 0,
+                outcomes: Vec::new(),
+                ended: Ended::Complete,
+                left: None,
+            },
         };
-        let laid_out_ns = SystemClock.now_ns().saturating_sub(began);
-        let mut outcomes = Vec::new();
-        let end = match prepared {
-            // Whatever it says: it was stopped.
-            _ if control.stopped() => SingleEnd::Interrupted,
-            Err(trouble) => SingleEnd::NotBegun(trouble.0),
-            Ok(()) => self.phases(&ledger, around, &mut outcomes),
-        };
-        // A control of its own: what an interrupted trial has begun must come to its end, too.
-        let control = Control::default();
-        let finished = match self.existing {
-            Some(_) => Ok(()),
-            None => self.workload.finish(&self.place(&ledger, &control)),
-        };
-        SingleOutcome {
-            laid_out_ns,
-            outcomes,
-            end,
-            left: finished.err().map(|trouble| trouble.0),
+        carry_out(std::slice::from_mut(&mut trial), self.interrupt);
+        // Also where nothing was left to stop: what follows the trial must not begin.
+        if trial.done.ended == Ended::Complete && self.interrupt.raised() {
+            trial.done.ended = Ended::Interrupted;
         }
+        trial.done
     }
+}
 
-    /// Measures the phases, until one is not complete.
-    fn phases(
-        &self,
-        ledger: &OnceLock<ContentLedger>,
-        around: &mut dyn AroundPhase,
-        outcomes: &mut Vec<PhaseOutcome>,
-    ) -> SingleEnd {
-        for phase in 0..self.workload.phases().len() {
-            around.before(phase);
-            // One for each phase: a control that was stopped stays so.
-            let control = self.interrupt.control();
-            if control.stopped() {
-                return SingleEnd::Interrupted;
-            }
-            let outcome = match self.workload.measure(phase, &self.place(ledger, &control)) {
-                Err(_) if control.stopped() => return SingleEnd::Interrupted,
-                Err(trouble) => return SingleEnd::NotBegun(trouble.0),
-                Ok(outcome) => outcome,
-            };
-            around.after(phase, &outcome);
-            let (ended, error) = (outcome.ended, outcome.error.as_ref());
-            let why = error.map_or(String::new(), ToString::to_string);
-            outcomes.push(outcome);
-            match ended {
-                _ if control.stopped() => return SingleEnd::Interrupted,
-                PhaseEnd::Complete => {}
-                // The next phase would find other data than it expects.
-                _ => return SingleEnd::Failed(why),
-            }
-        }
-        SingleEnd::Complete
-    }
+/// Such a trial under way.
+struct SingleStages<'a> {
+    trial: SingleTrial<'a>,
+    around: &'a mut dyn AroundPhase,
+    ledger: OnceLock<ContentLedger>,
+    /// True if the workload has begun something that it has to end.
+    began: bool,
+    done: SingleOutcome,
+}
 
-    fn place<'b>(&'b self, ledger: &'b OnceLock<ContentLedger>, control: &'b Control) -> Place<'b> {
+impl SingleStages<'_> {
+    fn place<'b>(&'b self, control: &'b Control) -> Place<'b> {
         Place {
-            cold: self.cold,
-            existing: self.existing,
-            ..Place::alone(self.directory, self.seed, ledger, control)
+            cold: self.trial.cold,
+            existing: self.trial.existing,
+            ..Place::alone(self.trial.directory, self.trial.seed, &self.ledger, control)
         }
+    }
+}
+
+impl Stages for SingleStages<'_> {
+    fn workload(&self) -> &dyn Workload {
+        self.trial.workload
+    }
+
+    fn look(&mut self) -> Result<(), Ended> {
+        self.around
+            .exchanged()
+            .map_or(Ok(()), |told| Err(failed(told)))
+    }
+
+    fn prepare(&mut self, control: &Arc<Control>) -> Result<(), Ended> {
+        if self.trial.existing.is_some() {
+            return Ok(());
+        }
+        self.began = true;
+        let began = SystemClock.now_ns();
+        let prepared = self.trial.workload.prepare(&self.place(control));
+        self.done.laid_out_ns = SystemClock.now_ns().saturating_sub(began);
+        prepared.map_err(failed)
+    }
+
+    fn settle(&mut self, phase: usize) -> Result<(), Ended> {
+        self.around.before(phase);
+        Ok(())
+    }
+
+    fn observed(&self) -> Observed<'_> {
+        self.around.observed()
+    }
+
+    fn measure(&mut self, phase: usize, control: &Arc<Control>) -> Result<PhaseOutcome, Ended> {
+        let measured = self.trial.workload.measure(phase, &self.place(control));
+        measured.map_err(failed)
+    }
+
+    fn note(
+        &mut self,
+        phase: usize,
+        outcome: &PhaseOutcome,
+        counted: &Counted,
+    ) -> Result<(), Ended> {
+        self.around.after(phase, outcome, counted);
+        Ok(())
+    }
+
+    fn leave(&mut self, ended: Ended, outcomes: Vec<PhaseOutcome>) {
+        if self.began {
+            // A control of its own: what an interrupted trial has begun must come to its end, too.
+            let finished = self.trial.workload.finish(&self.place(&Control::default()));
+            self.done.left = finished.err().map(|trouble| trouble.0);
+        }
+        self.done.ended = ended;
+        self.done.outcomes = outcomes;
     }
 }

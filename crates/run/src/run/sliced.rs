@@ -1,107 +1,71 @@
 //! Trials of several configurations that take turns, slice by slice.
 //!
-//! All data are laid out and all stacks settled before the first slice. Each trial has its own clock,
-//! which stands still in the slices of others, and its own counters. Each trial ends on its own:
-//! if one fails, the others go on without it.
+//! They are carried out together: all data are laid out and all stacks settled before the first slice. Each trial has
+//! its own clock, which stands still in the slices of others, and its own counters. Each trial ends on its own: if one
+//! fails, the others go on without it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use stackrace_engine::{
-    AlternatedPart, Alternation, Control, PartMoment, PartObserver, PhaseOutcome,
+    AlternatedPart, Alternation, AlternationSeat, Control, PartMoment, PartObserver, PhaseOutcome,
 };
 
-use super::trial::{Trial, TrialSite};
-use stackrace_base::event::{Counted, Ended, Observation, SliceSum, Sliced};
-use stackrace_load::workload::{KeptData, WorkloadError};
-use stackrace_machine::observe::{Pulse, SliceCounter, Snapshot};
+use stackrace_base::event::{Counted, SliceSum, Sliced};
+use stackrace_load::workload::{Place, Workload, WorkloadError};
+use stackrace_machine::observe::SliceCounter;
 
-/// A trial that takes turns.
-struct SlicedTrial<'a> {
-    trial: &'a Trial<'a>,
-    site: TrialSite<'a>,
-    directory: &'a Path,
-    /// True if its directory exists.
-    made: bool,
-    /// Data that may stay for the next trial.
-    data: Option<KeptData>,
-    observation: Observation,
+/// Part of a trial in what is measured in turns.
+pub(super) struct SlicedPart {
+    slice_ns: u64,
+    counter: Arc<SliceCounter>,
 }
 
-/// Measures the trials, each of another configuration, in turns of `slice_ns`; the first lap goes in
-/// the order of the trials.
-pub(super) fn run(trials: &[Trial<'_>], slice_ns: u64) -> Vec<Observation> {
-    let directories: Vec<_> = trials.iter().map(Trial::directory).collect();
-    let prepared = trials.iter().zip(&directories);
-    let mut all: Vec<SlicedTrial<'_>> = prepared
-        .map(|(trial, directory)| SlicedTrial::prepared(trial, directory))
-        .collect();
-    // Data laid out later would lie in the caches again.
-    for trial in &mut all {
-        trial.settle();
+impl SlicedPart {
+    pub(super) fn new(slice_ns: u64, devices: &[String]) -> Self {
+        Self {
+            slice_ns,
+            counter: Arc::new(SliceCounter::new(devices.to_vec())),
+        }
     }
-    let mut ready: Vec<&mut SlicedTrial<'_>> = all
-        .iter_mut()
-        .filter(|trial| trial.observation.ended == Ended::Complete)
-        .collect();
-    measure(&mut ready, slice_ns);
-    all.into_iter().map(SlicedTrial::left).collect()
-}
 
-fn measure(ready: &mut [&mut SlicedTrial<'_>], slice_ns: u64) {
-    let Some(executor) = ready.first().map(|first| first.trial.executor) else {
-        return;
-    };
-    let mut devices = Vec::new();
-    let mut counters = Vec::new();
-    for trial in &mut *ready {
-        let own = trial.trial.standing.devices().to_vec();
-        counters.push(Arc::new(SliceCounter::new(own.clone())));
-        devices.extend(own);
+    /// Returns what was counted in its own slices, of what was counted from the first of any to the last.
+    pub(super) fn counted(&self, whole: &Counted) -> Counted {
+        self.counter.counted(whole)
     }
-    // Stacks may share a disk, which is counted once.
-    devices.sort();
-    devices.dedup();
-    let seats = Alternation::seats(ready.len(), slice_ns).into_iter();
-    let seats = seats.zip(&counters);
-    let controls = executor
-        .interrupt
-        .controls(seats.map(|(seat, counter)| Some(seat.observed(observer(counter)))));
-    for (trial, control) in ready.iter_mut().zip(&controls) {
-        trial.begins(control);
-    }
-    let before = Snapshot::take(&devices);
-    let pulse = Pulse::begin();
-    let outcomes = phases(ready, &controls);
-    let mut whole = before.until(&Snapshot::take(&devices));
-    pulse.end(&mut whole);
-    for ((trial, control), (counter, outcome)) in ready
-        .iter_mut()
-        .zip(&controls)
-        .zip(counters.iter().zip(outcomes))
-    {
-        trial.measured(control, outcome, counter.counted(&whole), slice_ns);
+
+    /// Adds its slices up.
+    pub(super) fn sums(&self, outcome: &PhaseOutcome) -> Sliced {
+        sliced(&outcome.parts, self.slice_ns)
     }
 }
 
-/// The phases of all trials, each in a thread of its own.
-fn phases(
-    ready: &[&mut SlicedTrial<'_>],
-    controls: &[Arc<Control>],
+/// Returns the seats of those of several trials that take turns; one that does not has none.
+pub(super) fn seats(parts: &[Option<&SlicedPart>]) -> Vec<Option<AlternationSeat>> {
+    let slice_ns = parts
+        .iter()
+        .flatten()
+        .next()
+        .map_or(0, |part| part.slice_ns);
+    let mut seats = Alternation::seats(parts.iter().flatten().count(), slice_ns).into_iter();
+    let mut seat = |part: &SlicedPart| Some(seats.next()?.observed(observer(&part.counter)));
+    let each = parts.iter();
+    each.map(|part| part.and_then(&mut seat)).collect()
+}
+
+/// Measures a phase of all these workloads, each at its place in a thread of its own.
+pub(super) fn measured(
+    phase: usize,
+    works: Vec<(&dyn Workload, Place<'_>)>,
 ) -> Vec<Result<PhaseOutcome, WorkloadError>> {
     // Threads, since a phase cannot be left and entered again: each waits for its turns inside.
     std::thread::scope(|scope| {
-        let phases: Vec<_> = ready
-            .iter()
-            .zip(controls)
-            .map(|(trial, control)| {
-                let (workload, place) = (trial.trial.workload(), trial.site.place(control));
-                scope.spawn(move || {
-                    let _leaves = LeavesAtTheEnd(control);
-                    workload.measure(0, &place)
-                })
+        let each = works.into_iter().map(|(workload, place)| {
+            scope.spawn(move || {
+                let _leaves = LeavesAtTheEnd(place.control);
+                workload.measure(phase, &place)
             })
-            .collect();
+        });
+        let phases: Vec<_> = each.collect();
         let joined = phases.into_iter().map(|phase| phase.join());
         joined
             // A panic is a fault of this program, and must not look like a failed trial.
@@ -127,82 +91,6 @@ fn observer(counter: &Arc<SliceCounter>) -> PartObserver {
         PartMoment::Begins => counter.begins(),
         PartMoment::Ended => counter.ended(),
     })
-}
-
-impl<'a> SlicedTrial<'a> {
-    /// Lays out its data.
-    fn prepared(trial: &'a Trial<'a>, directory: &'a Path) -> Self {
-        let mut prepared = Self {
-            trial,
-            site: trial.trial_site(directory),
-            directory,
-            made: false,
-            data: None,
-            observation: trial.begun(),
-        };
-        let ended = prepared.prepare();
-        prepared.ended(ended);
-        prepared
-    }
-
-    fn prepare(&mut self) -> Result<(), Ended> {
-        self.trial.lies_where_it_lay(&mut self.observation)?;
-        let found = self.trial.find_data(self.directory)?;
-        self.made = true;
-        self.data = self
-            .trial
-            .prepare(&self.site, found, &mut self.observation, &[])?;
-        Ok(())
-    }
-
-    fn settle(&mut self) {
-        if self.observation.ended == Ended::Complete {
-            let settled = self.trial.settle(self.directory, &mut self.observation);
-            self.ended(settled);
-        }
-    }
-
-    fn begins(&mut self, control: &Arc<Control>) {
-        let phases = self.trial.workload().phases();
-        let part = format!("{}, in slices", phases[0]);
-        self.trial.begins_with(&part, control);
-        self.observation.started_at = self.trial.executor.clock.today();
-    }
-
-    fn measured(
-        &mut self,
-        control: &Control,
-        outcome: Result<PhaseOutcome, WorkloadError>,
-        counted: Counted,
-        slice_ns: u64,
-    ) {
-        let ended = outcome
-            .map_err(|trouble| self.trial.ended(control, trouble.0))
-            .and_then(|outcome| {
-                let observation = &mut self.observation;
-                self.trial.note(0, &outcome, counted, observation);
-                observation.sliced = Some(sliced(&outcome.parts, slice_ns));
-                self.trial.accept(control, &outcome)?;
-                self.trial.conclude(&[outcome], observation)
-            });
-        self.ended(ended);
-    }
-
-    fn ended(&mut self, ended: Result<(), Ended>) {
-        if let Err(ended) = ended {
-            self.observation.ended = ended;
-        }
-    }
-
-    /// Keeps its data or removes them.
-    fn left(mut self) -> Observation {
-        self.trial.has_lain_there(&mut self.observation);
-        if self.made {
-            let (data, observation) = (self.data.take(), &mut self.observation);
-            self.trial.leave(self.directory, data, observation);
-        }
-        self.observation
-    }
 }
 
 fn sliced(parts: &[AlternatedPart], slice_ns: u64) -> Sliced {

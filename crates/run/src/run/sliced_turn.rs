@@ -3,7 +3,7 @@
 use super::executor::{Broken, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::local_turn::{ATTEMPTS, Going, not_watched};
-use super::sliced;
+use super::stack_trial::run_in_slices;
 use super::trial::{Before, Trial};
 use stackrace_base::event::{Ended, Event, Observation};
 use stackrace_remote::agent::message::Turn;
@@ -68,7 +68,7 @@ impl LocalExecutor<'_> {
         // other.
         let mut attempt = 1;
         loop {
-            let observations = sliced::run(&trials, slice_ns);
+            let observations = run_in_slices(&trials, slice_ns);
             let Some(why) = observations.iter().find_map(not_watched) else {
                 let each = observations.into_iter();
                 return each.map(|observation| self.told(observation)).collect();

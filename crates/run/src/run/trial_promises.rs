@@ -2,6 +2,7 @@
 
 use stackrace_engine::PhaseOutcome;
 
+use super::runner::failed;
 use super::trial::Trial;
 use stackrace_base::event::{Ended, Event, LedgerLine, Promised};
 use stackrace_load::workload::{Place, WorkloadError};
@@ -50,12 +51,8 @@ impl Trial<'_> {
         let all = self.promised(place, self.workload().promised(place, outcome));
         for promised in all.pieces() {
             let told = (self.executor.tell)(Event::Promised(Box::new(promised)));
-            told.map_err(|broken| Ended::Failed {
-                error: format!(
-                    "the ledger of what was promised cannot be kept: {}",
-                    broken.0
-                ),
-            })?;
+            let not_kept = "the ledger of what was promised cannot be kept";
+            told.map_err(|broken| failed(format!("{not_kept}: {}", broken.0)))?;
         }
         Ok(())
     }

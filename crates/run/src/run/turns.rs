@@ -7,14 +7,12 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::crash::LedgerStream;
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
-use stackrace_base::event::{Event, Promised};
+use stackrace_base::event::Event;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_judge::verdict::Verdict;
 use stackrace_machine::host::local::Sink;
 use stackrace_remote::agent::connection::Replies;
-use stackrace_remote::agent::message::{
-    RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
-};
+use stackrace_remote::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 
 /// Says to the coordinator what happens.
 #[derive(Clone)]
@@ -68,20 +66,6 @@ impl Watcher for TurnReporter {
     }
 }
 
-/// Work that a coordinator asks for at once.
-pub enum AskedTurns {
-    /// A turn.
-    One(Turn),
-    /// Turns whose trials alternate in slices of so many ns.
-    InSlices(Vec<Turn>, u64),
-    /// A turn during which the power is going to be cut.
-    UntilCut(Turn),
-    /// Part of what was promised before, on a stack of this mark.
-    Keep(String, Box<Promised>),
-    /// Cuts of the power.
-    Cuts(RecoverOrder),
-}
-
 /// The turns of a conversation as they are asked for. An interrupt is passed on at once; when the
 /// coordinator is lost before it closes the conversation, that is an interrupt as well. `told` is told
 /// what the coordinator has heard.
@@ -89,23 +73,12 @@ pub fn asked_for(
     requests: Receiver<WorkerRequest>,
     interrupt: Arc<Interrupt>,
     told: Option<Arc<LedgerStream>>,
-) -> impl Iterator<Item = AskedTurns> {
+) -> impl Iterator<Item = TurnRequest> {
     let (sender, turns) = channel();
     // A thread of its own: a turn may take hours, and an interrupt has to reach it meanwhile.
     std::thread::spawn(move || {
         for request in requests {
             let asked = match request {
-                WorkerRequest::Turn(TurnRequest::Execute(turn)) => AskedTurns::One(turn),
-                WorkerRequest::Turn(TurnRequest::ExecuteInSlices { turns, slice_ns }) => {
-                    AskedTurns::InSlices(turns, slice_ns)
-                }
-                WorkerRequest::Turn(TurnRequest::ExecuteUntilCut(turn)) => {
-                    AskedTurns::UntilCut(turn)
-                }
-                WorkerRequest::Turn(TurnRequest::Keep { mark, promised }) => {
-                    AskedTurns::Keep(mark, promised)
-                }
-                WorkerRequest::Turn(TurnRequest::Recover(order)) => AskedTurns::Cuts(order),
                 WorkerRequest::Turn(TurnRequest::Heard { thread }) => {
                     told.iter().for_each(|told| told.heard(thread));
                     continue;
@@ -115,6 +88,8 @@ pub fn asked_for(
                     continue;
                 }
                 WorkerRequest::Turn(TurnRequest::Close) => return,
+                WorkerRequest::Turn(TurnRequest::Open(_)) => break,
+                WorkerRequest::Turn(asked) => asked,
                 _ => break,
             };
             // The turns ended in an error, which is reported elsewhere.
@@ -134,25 +109,30 @@ pub fn asked_for(
 /// The coordinator is lost.
 pub fn execute_all(
     executor: &mut dyn Executor,
-    mut asked: impl Iterator<Item = AskedTurns>,
+    mut asked: impl Iterator<Item = TurnRequest>,
     reporter: &TurnReporter,
 ) -> Result<(), Broken> {
     let executed = asked.try_for_each(|asked| {
         let turned = match asked {
-            AskedTurns::One(turn) => executor.execute(&turn)?,
-            AskedTurns::InSlices(turns, slice_ns) => {
+            TurnRequest::Execute(turn) => executor.execute(&turn)?,
+            TurnRequest::ExecuteInSlices { turns, slice_ns } => {
                 executor.execute_in_slices(&turns, slice_ns)?
             }
-            AskedTurns::UntilCut(turn) => executor.execute_until_cut(&turn)?,
+            TurnRequest::ExecuteUntilCut(turn) => executor.execute_until_cut(&turn)?,
             // No reply: the order that they are kept for has one.
-            AskedTurns::Keep(mark, promised) => {
+            TurnRequest::Keep { mark, promised } => {
                 executor.keep(mark, *promised);
                 return Ok(());
             }
-            AskedTurns::Cuts(order) => {
+            TurnRequest::Recover(order) => {
                 executor.recover(&order)?;
                 Turned::Done
             }
+            // These are no work: the conversation itself obeys them.
+            TurnRequest::Heard { .. }
+            | TurnRequest::Interrupt
+            | TurnRequest::Open(_)
+            | TurnRequest::Close => return Ok(()),
         };
         let done = turned == Turned::Done;
         let lost = match turned {

@@ -5,17 +5,19 @@ use std::path::Path;
 use stackrace_engine::PhaseOutcome;
 
 use super::merge::{self, CommonOutcome};
-use super::process::{self, ClientProcess, ClientTrouble, all_replied};
+use super::process::{self, ClientProcess, all_replied};
 use super::seating::seated;
 use crate::run::local_executor::ClientsReached;
 use crate::run::observation::phase_observation;
+use crate::run::replied::MachineTrouble;
+use crate::run::runner::failed;
 use crate::run::trial::Trial;
 use stackrace_base::event::{
     ClientPhase, ClientsTogether, CommonPhase, Counted, Ended, Observation, Settled,
 };
 use stackrace_base::unit;
 use stackrace_load::workload::together;
-use stackrace_remote::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
+use stackrace_remote::agent::message::{ClientSeat, PhaseReply, PhaseRequest};
 
 /// Number of times that the clocks of each client are read before a phase; the shortest round trip counts.
 const CLOCK_READINGS: usize = 6;
@@ -26,148 +28,132 @@ const LEAD_NS: u64 = 20_000_000;
 const LEAD_EACH_NS: u64 = 50_000;
 const LEAD_ROUND_TRIPS: u64 = 4;
 
-impl Trial<'_> {
-    /// Measures it by all clients that take part.
+/// Leads the processes of a trial through its phases.
+pub(crate) struct Conductor<'a> {
+    trial: Trial<'a>,
+    reached: &'a ClientsReached,
+    processes: Vec<ClientProcess>,
+    /// Figures of how well each phase was measured at the same time.
+    phases: Vec<CommonPhase>,
+    /// The reason why all of them were at work at no time of the last such phase.
+    apart: Option<String>,
+}
+
+impl<'a> Conductor<'a> {
+    pub(crate) fn new(trial: Trial<'a>, reached: &'a ClientsReached) -> Self {
+        Self {
+            trial,
+            reached,
+            processes: Vec::new(),
+            phases: Vec::new(),
+            apart: None,
+        }
+    }
+
+    /// The end of the trial because of a client.
+    fn ended(&self, trouble: MachineTrouble, observation: &mut Observation) -> Ended {
+        match trouble {
+            MachineTrouble::Failed(error) => failed(error),
+            MachineTrouble::Exchanged(storage, effect) => {
+                self.trial.exchanged(*storage, effect, observation)
+            }
+            // It is no fault of the configuration: the trial is done again when the run is continued.
+            MachineTrouble::Lost(why) => {
+                observation.notes.push(why.clone());
+                self.trial.executor.lost.replace(Some(why));
+                Ended::Interrupted
+            }
+        }
+    }
+
+    /// Has every process that takes part prepare.
     ///
     /// # Errors
-    /// One failed or was lost, which is said with its name; they did not measure at the same time.
-    pub(crate) fn measure_by_clients(
-        &self,
-        reached: &ClientsReached,
+    /// One failed or was lost, which is said with its name.
+    pub(crate) fn prepare(
+        &mut self,
         directory: &Path,
         observation: &mut Observation,
     ) -> Result<(), Ended> {
-        let mut processes = Vec::new();
-        self.begins("prepare");
-        let prepared = prepare(self, reached, directory, &mut processes);
-        let mut conductor = Conductor {
-            trial: self,
-            processes: &mut processes,
-        };
-        let measured = prepared.and_then(|()| conductor.phases(observation));
-        // Whatever came of it, none of them must go on.
-        observation.notes.extend(process::end(&processes));
-        measured.map_err(|trouble| match trouble {
-            ClientTrouble::Failed(error) => {
-                self.elsewhere(&self.executor.interrupt.control(), error)
-            }
-            ClientTrouble::Exchanged(storage, effect) => match self.executor.interrupt.raised() {
-                true => Ended::Interrupted,
-                false => self.exchanged(*storage, effect, observation),
-            },
-            // It is no fault of the configuration: the trial is done again when the run is continued.
-            ClientTrouble::Lost(why) => {
-                observation.notes.push(why.clone());
-                self.executor.lost.replace(Some(why));
-                Ended::Interrupted
-            }
-        })?;
-        self.all_there()
+        let prepared = self.begin(directory).and_then(|()| {
+            let clock = &self.trial.executor.clock;
+            let began = clock.now_ns();
+            self.all_say(|reply| matches!(reply, PhaseReply::Prepared))?;
+            observation.prepare_ns = clock.now_ns().saturating_sub(began);
+            Ok(())
+        });
+        prepared.map_err(|trouble| self.ended(trouble, observation))
     }
-}
 
-/// Has every process begin to prepare.
-fn prepare(
-    trial: &Trial<'_>,
-    reached: &ClientsReached,
-    directory: &Path,
-    processes: &mut Vec<ClientProcess>,
-) -> Result<(), ClientTrouble> {
-    let study = trial.executor.study;
-    // The others know the directory by its name, and not by what this process holds open.
-    let name = directory.file_name().unwrap_or_default();
-    let directory = trial.standing.known_directory().join(name);
-    let (count, each) = study.clients_of(trial.configuration);
-    let clients = &reached.clients;
-    let count = count.map_or(clients.names.len(), |count| count as usize);
-    let seats = seated(
-        clients,
-        count,
-        each.unwrap_or(clients.processes),
-        trial.round,
-    );
-    let of = seats.len() as u32;
-    for (rank, seat) in (0..).zip(seats) {
-        let order = PhaseOrder {
-            name: study.name.clone(),
-            text: study.text.clone(),
-            configuration: trial.configuration,
-            workload: trial.workload,
-            directory: directory.clone(),
-            seed: trial.seed(),
-            seat: Some(ClientSeat {
+    /// Has every process begin to prepare.
+    fn begin(&mut self, directory: &Path) -> Result<(), MachineTrouble> {
+        let trial = self.trial;
+        let study = trial.executor.study;
+        // The others know the directory by its name, and not by what this process holds open.
+        let name = directory.file_name().unwrap_or_default();
+        let directory = trial.standing.known_directory().join(name);
+        let (count, each) = study.clients_of(trial.configuration);
+        let clients = &self.reached.clients;
+        let count = count.map_or(clients.names.len(), |count| count as usize);
+        let seats = seated(
+            clients,
+            count,
+            each.unwrap_or(clients.processes),
+            trial.round,
+        );
+        let of = seats.len() as u32;
+        for (rank, seat) in (0..).zip(seats) {
+            let seat_there = ClientSeat {
                 rank,
                 of,
                 cold: study.policy.drop_caches,
-            }),
-        };
-        let request = PhaseRequest::Prepare(Box::new(order));
-        processes.push(ClientProcess::prepare(&reached.connection, seat, request)?);
-    }
-    Ok(())
-}
-
-/// Leads the processes of a trial through its phases.
-struct Conductor<'a> {
-    trial: &'a Trial<'a>,
-    processes: &'a mut Vec<ClientProcess>,
-}
-
-impl Conductor<'_> {
-    fn phases(&mut self, observation: &mut Observation) -> Result<(), ClientTrouble> {
-        let trial = self.trial;
-        let clock = &trial.executor.clock;
-        let began = clock.now_ns();
-        self.all_say(|reply| matches!(reply, PhaseReply::Prepared))?;
-        observation.prepare_ns = clock.now_ns().saturating_sub(began);
-        let workload = trial.workload();
-        let (mut outcomes, mut phases) = (Vec::new(), Vec::new());
-        let mut apart = None;
-        for (phase, name) in workload.phases().into_iter().enumerate() {
-            if workload.settles(phase) {
-                self.settle(observation)?;
-            }
-            trial.begins(name);
-            if phase == 0 {
-                observation.started_at = clock.today();
-            }
-            let common = self.phase(name)?;
-            let CommonOutcome {
-                outcome,
-                phase: how,
-                each,
-            } = common;
-            let offered = workload.offered_per_s(phase);
-            let offered = offered.map(|rate| rate * self.processes.len() as f64);
-            observation.elapsed_ns = observation.elapsed_ns.saturating_add(outcome.elapsed_ns);
-            observation
-                .phases
-                .push(phase_observation(name, &outcome, offered));
-            if how.window_ns == 0 {
-                apart = Some(self.apart(name, &each));
-            }
-            for (process, part) in self.processes.iter_mut().zip(each) {
-                process.part.phases.push(part);
-            }
-            outcomes.push(outcome);
-            phases.push(how);
+            };
+            let order = trial.order(directory.clone(), trial.seed(), Some(seat_there));
+            let request = PhaseRequest::Prepare(Box::new(order));
+            let process = ClientProcess::prepare(&self.reached.connection, seat, request)?;
+            self.processes.push(process);
         }
-        if let Some(apart) = apart {
-            // A short phase may be over before the last has begun: the others still are what was asked.
-            if phases.iter().all(|how| how.window_ns == 0) {
-                return Err(ClientTrouble::Failed(apart));
-            }
-            observation.notes.push(apart);
-        }
-        self.conclude(&outcomes, phases, observation);
         Ok(())
     }
 
+    /// Measures a phase by all of them.
+    ///
+    /// # Errors
+    /// As [`Conductor::prepare`].
+    pub(crate) fn measure(
+        &mut self,
+        phase: usize,
+        observation: &mut Observation,
+    ) -> Result<PhaseOutcome, Ended> {
+        let workload = self.trial.workload();
+        let name = workload.phases()[phase];
+        let common = self.phase(name);
+        let CommonOutcome {
+            outcome,
+            phase: how,
+            each,
+        } = common.map_err(|trouble| self.ended(trouble, observation))?;
+        let offered = workload.offered_per_s(phase);
+        let offered = offered.map(|rate| rate * self.processes.len() as f64);
+        observation.elapsed_ns = observation.elapsed_ns.saturating_add(outcome.elapsed_ns);
+        observation
+            .phases
+            .push(phase_observation(name, &outcome, offered));
+        if how.window_ns == 0 {
+            self.apart = Some(self.apart(name, &each));
+        }
+        for (process, part) in self.processes.iter_mut().zip(each) {
+            process.part.phases.push(part);
+        }
+        self.phases.push(how);
+        Ok(outcome)
+    }
+
     /// Conducts one phase, from the setting up of everybody to what all of them measured together.
-    fn phase(&mut self, name: &str) -> Result<CommonOutcome, ClientTrouble> {
+    fn phase(&mut self, name: &str) -> Result<CommonOutcome, MachineTrouble> {
         self.ask_all(&PhaseRequest::SetUp)?;
         self.all_say(|reply| matches!(reply, PhaseReply::SetUp))?;
-        compare_clocks(self.processes)?;
+        compare_clocks(&mut self.processes)?;
         let slowest = self
             .processes
             .iter()
@@ -180,13 +166,13 @@ impl Conductor<'_> {
         let replies = self.all_replied()?;
         let measured = self.processes.iter_mut().zip(replies);
         let measured = measured.map(|(process, reply)| process.measured(reply));
-        let measured = measured.collect::<Result<Vec<_>, ClientTrouble>>()?;
-        merge::common(name, measured).map_err(ClientTrouble::Failed)
+        let measured = measured.collect::<Result<Vec<_>, MachineTrouble>>()?;
+        merge::common(name, measured).map_err(MachineTrouble::Failed)
     }
 
-    fn all_replied(&self) -> Result<Vec<PhaseReply>, ClientTrouble> {
+    fn all_replied(&self) -> Result<Vec<PhaseReply>, MachineTrouble> {
         let stopped = || self.trial.executor.interrupt.raised();
-        all_replied(self.processes, &stopped)
+        all_replied(&self.processes, &stopped)
     }
 
     /// Says why there was no time in which all of them were at work.
@@ -207,12 +193,16 @@ impl Conductor<'_> {
     }
 
     /// Has all clients write back what they have, and empty their caches.
-    fn settle(&mut self, observation: &mut Observation) -> Result<(), ClientTrouble> {
+    ///
+    /// # Errors
+    /// As [`Conductor::prepare`].
+    pub(crate) fn settle(&mut self, observation: &mut Observation) -> Result<(), Ended> {
         let clock = &self.trial.executor.clock;
         let began = clock.now_ns();
         self.trial.begins("settle");
-        self.ask_all(&PhaseRequest::Settle)?;
-        let replies = self.all_replied()?;
+        let asked = self.ask_all(&PhaseRequest::Settle);
+        let replies = asked.and_then(|()| self.all_replied());
+        let replies = replies.map_err(|trouble| self.ended(trouble, observation))?;
         let mut caches = Vec::new();
         for (process, reply) in self.processes.iter_mut().zip(replies) {
             if let PhaseReply::Settled { caches: how } = reply {
@@ -237,43 +227,48 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// The figures of a trial whose phases are done.
-    fn conclude(
-        &mut self,
-        outcomes: &[PhaseOutcome],
-        phases: Vec<CommonPhase>,
-        observation: &mut Observation,
-    ) {
-        let workload = self.trial.workload();
+    /// Adds what each of them did to the figures of all together.
+    ///
+    /// # Errors
+    /// They measured no phase at the same time.
+    pub(crate) fn conclude(&mut self, observation: &mut Observation) -> Result<(), Ended> {
+        if let Some(apart) = self.apart.take() {
+            // A short phase may be over before the last has begun: the others still are what was asked.
+            if self.phases.iter().all(|how| how.window_ns == 0) {
+                return Err(failed(apart));
+            }
+            observation.notes.push(apart);
+        }
         let each = self.processes.iter().map(|process| process.part.clone());
         let clients = ClientsTogether {
             each: each.collect(),
-            phases,
+            phases: std::mem::take(&mut self.phases),
         };
         observation.counted = Counted {
-            // The stack's own, which no client counts.
-            line: self.trial.standing.line(),
+            line: observation.counted.line.take(),
             ..merge::counted(&clients.each)
         };
-        observation.metrics = workload.evaluate(outcomes);
-        observation.resolution = workload.resolution(outcomes, &observation.metrics);
-        let own = workload.metrics();
-        let head = &self.trial.executor.study.workload_heads[self.trial.workload];
-        if head.metrics.len() > own.len() {
-            observation
-                .metrics
-                .extend(together::window_values(&own, &clients));
+        let own = self.trial.workload().metrics();
+        if self.trial.head().metrics.len() > own.len() {
+            let values = together::window_values(&own, &clients);
+            observation.metrics.extend(values);
         }
         observation.clients = Some(clients);
+        Ok(())
     }
 
-    fn ask_all(&self, request: &PhaseRequest) -> Result<(), ClientTrouble> {
+    /// Tells all to end what they do; the first that goes on, with its name.
+    pub(crate) fn end(&self) -> Option<String> {
+        process::end(&self.processes)
+    }
+
+    fn ask_all(&self, request: &PhaseRequest) -> Result<(), MachineTrouble> {
         let mut each = self.processes.iter();
         each.try_for_each(|process| process.ask(request.clone()))
     }
 
     /// Waits until all have said one thing.
-    fn all_say(&self, said: impl Fn(&PhaseReply) -> bool) -> Result<(), ClientTrouble> {
+    fn all_say(&self, said: impl Fn(&PhaseReply) -> bool) -> Result<(), MachineTrouble> {
         let replies = self.all_replied()?;
         let mut replied = self.processes.iter().zip(replies);
         match replied.find(|(_, reply)| !said(reply)) {
@@ -287,7 +282,7 @@ impl Conductor<'_> {
 
 /// Compares the clocks of all processes with ours. The readings of each are spread: what delays one of
 /// them does not delay all.
-fn compare_clocks(processes: &mut [ClientProcess]) -> Result<(), ClientTrouble> {
+fn compare_clocks(processes: &mut [ClientProcess]) -> Result<(), MachineTrouble> {
     processes.iter_mut().for_each(ClientProcess::forget_clocks);
     for _ in 0..CLOCK_READINGS {
         processes

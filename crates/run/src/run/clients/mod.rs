@@ -9,6 +9,5 @@ mod conduct;
 mod merge;
 mod process;
 mod seating;
-mod serve;
 
-pub use serve::serve;
+pub(crate) use conduct::Conductor;

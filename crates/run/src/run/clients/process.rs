@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::seating::Seated;
-use stackrace_base::event::{ClientPart, Counted, ExchangedStorage, PhaseObservation};
+use crate::run::replied::{MachineTrouble, replied};
+use stackrace_base::event::{ClientPart, Counted, PhaseObservation};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::observe;
 use stackrace_remote::agent::connection::{Connection, ConnectionError, Conversation};
@@ -18,17 +19,6 @@ const ENDING: Duration = Duration::from_secs(10);
 
 /// Interval at which the processes that have not answered are looked at again.
 const LOOK: Duration = Duration::from_millis(2);
-
-/// Reason why a trial of clients cannot go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ClientTrouble {
-    /// A client is gone: no trial can go on without it.
-    Lost(String),
-    /// The trial failed, or was called off.
-    Failed(String),
-    /// The storage that a client sees is another one; with what failed because of that.
-    Exchanged(Box<ExchangedStorage>, Option<String>),
-}
 
 /// A process that measures.
 pub(super) struct ClientProcess {
@@ -58,9 +48,9 @@ impl ClientProcess {
         connection: &Arc<Connection>,
         seat: Seated,
         request: PhaseRequest,
-    ) -> Result<Self, ClientTrouble> {
+    ) -> Result<Self, MachineTrouble> {
         let opened = connection.open(seat.machine, &WorkerRequest::Phase(request));
-        let lost = |error| ClientTrouble::Lost(format!("{}: {error}", seat.client));
+        let lost = |error| MachineTrouble::Lost(format!("{}: {error}", seat.client));
         let conversation = opened.map_err(lost)?;
         let part = ClientPart {
             client: seat.client.clone(),
@@ -81,19 +71,19 @@ impl ClientProcess {
         format!("{}: {what}", self.seat.client)
     }
 
-    fn lost(&self, why: impl std::fmt::Display) -> ClientTrouble {
-        ClientTrouble::Lost(self.named(why))
+    fn lost(&self, why: impl std::fmt::Display) -> MachineTrouble {
+        MachineTrouble::Lost(self.named(why))
     }
 
-    pub(super) fn failed(&self, why: impl std::fmt::Display) -> ClientTrouble {
-        ClientTrouble::Failed(self.named(why))
+    pub(super) fn failed(&self, why: impl std::fmt::Display) -> MachineTrouble {
+        MachineTrouble::Failed(self.named(why))
     }
 
     /// Asks for the next thing.
     ///
     /// # Errors
     /// It is lost.
-    pub(super) fn ask(&self, request: PhaseRequest) -> Result<(), ClientTrouble> {
+    pub(super) fn ask(&self, request: PhaseRequest) -> Result<(), MachineTrouble> {
         let sent = self.conversation.send(&WorkerRequest::Phase(request));
         sent.map_err(|error| self.lost(error))
     }
@@ -102,7 +92,7 @@ impl ClientProcess {
     ///
     /// # Errors
     /// It is lost.
-    pub(super) fn start_at(&self, ours_ns: u64) -> Result<(), ClientTrouble> {
+    pub(super) fn start_at(&self, ours_ns: u64) -> Result<(), MachineTrouble> {
         let at_ns = ours_ns.saturating_add_signed(self.ahead_ns);
         self.ask(PhaseRequest::StartAt { at_ns })
     }
@@ -111,7 +101,7 @@ impl ClientProcess {
     ///
     /// # Errors
     /// It is lost.
-    pub(super) fn read_clocks(&mut self) -> Result<(), ClientTrouble> {
+    pub(super) fn read_clocks(&mut self) -> Result<(), MachineTrouble> {
         let lost = |error: ConnectionError| self.lost(error);
         let before_ns = SystemClock.now_ns();
         let asked = self
@@ -147,26 +137,8 @@ impl ClientProcess {
         self.part.round_trip_ns = 0;
     }
 
-    /// A reply, if there is one.
-    fn replied(&self) -> Result<Option<PhaseReply>, ClientTrouble> {
-        match self.conversation.receive_within(Duration::ZERO) {
-            Ok(None) => Ok(None),
-            Ok(Some(WorkerReply::Phase(PhaseReply::Failed(error)))) => Err(self.failed(error)),
-            Ok(Some(WorkerReply::Phase(PhaseReply::Exchanged { storage, effect }))) => {
-                let storage = storage.seen_by(Some(&self.seat.client));
-                Err(ClientTrouble::Exchanged(Box::new(storage), effect))
-            }
-            Ok(Some(WorkerReply::Phase(PhaseReply::Ended))) => Err(self.failed("it stopped")),
-            Ok(Some(WorkerReply::Phase(reply))) => Ok(Some(reply)),
-            Ok(Some(WorkerReply::Undelivered { why, .. })) => Err(self.lost(why)),
-            Ok(Some(WorkerReply::Refused { text, .. })) => Err(self.failed(text)),
-            Ok(Some(other)) => Err(self.failed(format!("an unexpected answer: {other:?}"))),
-            Err(error) => Err(self.lost(error)),
-        }
-    }
-
     /// Takes in that a phase is over.
-    pub(super) fn measured(&mut self, reply: PhaseReply) -> Result<ClientMeasured, ClientTrouble> {
+    pub(super) fn measured(&mut self, reply: PhaseReply) -> Result<ClientMeasured, MachineTrouble> {
         let PhaseReply::Measured {
             observation,
             began_ns,
@@ -192,13 +164,13 @@ impl ClientProcess {
 pub(super) fn all_replied(
     processes: &[ClientProcess],
     stopped: &dyn Fn() -> bool,
-) -> Result<Vec<PhaseReply>, ClientTrouble> {
+) -> Result<Vec<PhaseReply>, MachineTrouble> {
     let mut replies: Vec<Option<PhaseReply>> = processes.iter().map(|_| None).collect();
     loop {
         let mut waiting = false;
         for (process, reply) in processes.iter().zip(&mut replies) {
             if reply.is_none() {
-                *reply = process.replied()?;
+                *reply = replied(&process.conversation, &process.seat.client, Duration::ZERO)?;
                 waiting |= reply.is_none();
             }
         }
@@ -206,7 +178,7 @@ pub(super) fn all_replied(
             return Ok(replies.into_iter().flatten().collect());
         }
         if stopped() {
-            return Err(ClientTrouble::Failed("stopped".to_owned()));
+            return Err(MachineTrouble::Failed("stopped".to_owned()));
         }
         SystemClock.sleep(LOOK);
     }

@@ -5,6 +5,7 @@ mod adjacent;
 mod conditioning;
 mod places;
 mod slices;
+mod stages;
 mod standing_data;
 
 use std::cell::RefCell;
@@ -238,7 +239,7 @@ fn run(fault: Fault, fail: &str) -> Run {
 fn parsed(text: &str) -> Study {
     let kinds = Kinds {
         layers: stackrace_layers::stack::ALL,
-        workloads: &[TOLD, slices::TURNING],
+        workloads: &[TOLD, slices::TURNING, stages::STAGED],
     };
     stackrace_study::study::parse("told.toml", text.as_bytes(), &kinds).unwrap()
 }

@@ -203,5 +203,5 @@ fn a_file_that_was_changed_between_two_workloads_is_laid_out_anew_and_this_is_no
         }
     };
     let rounds = shared(&[WRITE, READ_SAME], 1, cut);
-    assert_eq!(rounds[0][1].notes, [trial::LAID_OUT_ANEW]);
+    assert_eq!(rounds[0][1].notes, [stack_trial::LAID_OUT_ANEW]);
 }
