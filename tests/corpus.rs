@@ -238,7 +238,6 @@ fn check(name: &str) -> fn(&[u8]) {
 /// that, or takes memory for what is only announced, does not come to an end here.
 fn a_long_study_is_answered() {
     for text in [long_factors(), long_entries(), long_forms()].concat() {
-        println!("{} bytes: {:.60}", text.len(), text);
         assert!(text.len() <= STUDY_MAX);
         check("study")(text.as_bytes());
     }
@@ -275,7 +274,6 @@ fn a_long_text_of_a_system_is_answered() {
         ("command", "\x0fxxxx'xxxxxxxxxx".repeat(LENGTH / 16)),
         ("arguments", "plan\n".repeat(LENGTH / 5)),
     ] {
-        println!("{name}, {} bytes", text.len());
         check(name)(text.as_bytes());
     }
 }

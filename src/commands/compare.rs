@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
-use crate::sizes::sizing::{SizedPart, Sizing};
+use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
 use stackrace_base::event::StorageIdentity;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -179,6 +179,7 @@ fn sized(
         cold: !request.warm,
         interrupt,
         doing,
+        make: &of_purpose,
     };
     let began = SystemClock.now_ns();
     let mut sized = sizing.find(context, host, &shape.parts)?;

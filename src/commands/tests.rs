@@ -161,7 +161,9 @@ fn sizing(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<Strin
     let sized = parts
         .iter()
         .position(|part| part.sized_by == SizedBy::Files);
-    let study = |_: &[_]| study(directory, case);
+    let make = |_: &_, _: &_| -> Result<Box<dyn Workload>, Failure> {
+        Ok(Box::new(Stopped(Arc::clone(case))))
+    };
     let sizing = Sizing {
         directories: vec![("the directory", directory)],
         parts,
@@ -171,7 +173,7 @@ fn sizing(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<Strin
         cold: true,
         interrupt: &case.interrupt,
         doing: &Unseen,
-        study: &study,
+        make: &make,
     };
     let host = LocalHost::new(Arc::new(|_| ()));
     let found = sizing.find(context, &host, &[sized.unwrap()]);

@@ -96,6 +96,25 @@ pub(crate) struct Sizing<'a> {
     pub(crate) interrupt: &'a Interrupt,
     /// Shows which workload is tried where.
     pub(crate) doing: &'a dyn Preparation,
+    /// Makes a workload of the purpose at a size: [`of_purpose`], but for tests.
+    pub(crate) make: &'a MakeWorkload<'a>,
+}
+
+/// Makes a workload at a size.
+pub(crate) type MakeWorkload<'a> =
+    dyn Fn(&PurposeWorkload, &WorkloadSize) -> Result<Box<dyn Workload>, Failure> + 'a;
+
+/// The workload at this size, as the study of the comparison will have it.
+pub(crate) fn of_purpose(
+    part: &PurposeWorkload,
+    size: &WorkloadSize,
+) -> Result<Box<dyn Workload>, Failure> {
+    let failed = |refusal: Refusal| Failure::internal(refusal.message);
+    let docs = |kind: &str| programs::kind(kind).map_or(&[][..], |kind| kind.settings);
+    let settings = written::line(docs, &part.toml(size)).map_err(failed)?;
+    let kind = programs::kind(&settings.owner);
+    let kind = kind.ok_or_else(|| Failure::internal("a purpose of an unknown workload"))?;
+    (kind.parse)(&settings).map_err(failed)
 }
 
 impl Sizing<'_> {
@@ -169,14 +188,8 @@ impl Sizing<'_> {
         })
     }
 
-    /// The workload at this size, as the study of the comparison will have it.
     fn workload(&self, index: usize, size: WorkloadSize) -> Result<Box<dyn Workload>, Failure> {
-        let failed = |refusal: Refusal| Failure::internal(refusal.message);
-        let docs = |kind: &str| programs::kind(kind).map_or(&[][..], |kind| kind.settings);
-        let settings = written::line(docs, &self.parts[index].toml(&size)).map_err(failed)?;
-        let kind = programs::kind(&settings.owner);
-        let kind = kind.ok_or_else(|| Failure::internal("a purpose of an unknown workload"))?;
-        (kind.parse)(&settings).map_err(failed)
+        (self.make)(&self.parts[index], &size)
     }
 }
 
@@ -485,6 +498,7 @@ mod tests {
             room: ROOM,
             bytes: None,
             cold: true,
+            make: &of_purpose,
         };
         for index in 0..files.parts.len() {
             let grown = sizing.scaled(index, WorkloadSize::LEAST, 1e6).unwrap();

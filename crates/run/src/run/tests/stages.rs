@@ -93,9 +93,6 @@ pub(super) const STAGED: WorkloadKind = WorkloadKind {
         SettingDoc::count("phases", "2", ""),
     ],
     example: "",
-    mergeable: false,
-    level: false,
-    over_shell: OverShell::Never,
     parse: |settings: &Settings| {
         let name = settings.text("case")?;
         let case = Arc::clone(CASES.lock().get(&name).expect("a case of that name"));
@@ -105,6 +102,7 @@ pub(super) const STAGED: WorkloadKind = WorkloadKind {
             case,
         }))
     },
+    ..WorkloadKind::PLAIN
 };
 
 impl Staged {
