@@ -115,7 +115,11 @@ pub(crate) fn prepare(
     // Before the first file is laid out: from here on, Ctrl-C has something to remove.
     let interrupt = observer.catch_interrupt(temporary::LEFT)?;
     let began = SystemClock.now_ns();
-    let shape = Shape::of(request.purpose, request.time_ns, sides.len());
+    let shaped = match request.overrides.ends_by_time() {
+        true => Shape::of,
+        false => Shape::whole,
+    };
+    let shape = shaped(request.purpose, request.time_ns, sides.len());
     let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),
@@ -226,8 +230,7 @@ pub(crate) fn run(
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
     }
-    let decide = &mut study.decide;
-    decide.time_max_ns = decide.time_max_ns.saturating_sub(prepared.spent_ns).max(1);
+    study_file::spend(&mut study.decide, prepared.spent_ns);
     if let Some(run) = &prepared.like {
         observer.remark(&format!(
             "the same sizes as in run {run}; --size BYTES gives others"

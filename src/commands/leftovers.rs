@@ -49,7 +49,7 @@ pub(crate) fn clean(
         let mut one = Tally::default();
         one.of_first(&remote, &peers, list).map_err(unable)?;
         one.forget(&peers, list).map_err(unable)?;
-        tally.add(one.0);
+        tally.add(of_many(options.on, on, one.0));
     }
     Ok(tally.0)
 }
@@ -82,9 +82,23 @@ fn shells(
     let mut tally = Tally::default();
     for on in options.on {
         let host = machines::shell(&options.ssh.way("--on", on)?)?;
-        tally.add(store::clean(context, &host, list, allow_commands)?);
+        let answer = store::clean(context, &host, list, allow_commands)?;
+        tally.add(of_many(options.on, on, answer));
     }
     Ok(tally.0)
+}
+
+/// What a machine answered; of several each line says of which one.
+fn of_many(all: &[String], on: &str, answer: CleanAnswer) -> CleanAnswer {
+    let named = |line: String| match all.len() {
+        1 => line,
+        // Their paths are often the same.
+        _ => format!("{on}: {line}"),
+    };
+    CleanAnswer {
+        lines: answer.lines.into_iter().map(named).collect(),
+        left: answer.left,
+    }
 }
 
 fn addresses(peers: &[ConnectedPeer]) -> Vec<PeerAddress> {

@@ -252,8 +252,7 @@ pub(crate) fn run(
     };
     let mut study = study_file::parse("compare", text.as_bytes())?;
     request.overrides.apply(&mut study);
-    let decide = &mut study.decide;
-    decide.time_max_ns = decide.time_max_ns.saturating_sub(probe.elapsed_ns).max(1);
+    study_file::spend(&mut study.decide, probe.elapsed_ns);
     let round_seconds = probe.elapsed_ns as f64 / 1e9 * sides.len() as f64;
     caught.remark(&format!(
         "`{}` was tried once in {}: {}",

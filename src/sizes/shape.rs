@@ -41,6 +41,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// The shape of a comparison that may take so long.
     pub(crate) fn of(purpose: &'static Purpose, time_ns: u64, sides: usize) -> Self {
         let time = time_ns as f64 / 1e9;
         let all = purpose.parts;
@@ -51,6 +52,16 @@ impl Shape {
         // 5.0 is computed as 4.999… of some times.
         parts.truncate((fits + 1e-6).max(1.0) as usize);
         parts.sort_unstable();
+        Self::with(purpose, (time, parts), sides)
+    }
+
+    /// The shape of a comparison that no time ends: nothing is left out, and trials last as if the time were given.
+    pub(crate) fn whole(purpose: &'static Purpose, time_ns: u64, sides: usize) -> Self {
+        let parts = (0..purpose.parts.len()).collect();
+        Self::with(purpose, (time_ns as f64 / 1e9, parts), sides)
+    }
+
+    fn with(purpose: &'static Purpose, (time, parts): (f64, Vec<usize>), sides: usize) -> Self {
         let each = time * MEASURING_SHARE / (ROUNDS * (sides * parts.len()) as f64);
         Self {
             purpose,
@@ -238,6 +249,15 @@ mod tests {
             "60 s",
         ];
         words.map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn what_no_time_ends_leaves_out_nothing() {
+        for purpose in purpose::ALL {
+            let shape = Shape::whole(purpose, 30 * SECOND, 2);
+            assert_eq!(shape.parts.len(), purpose.parts.len());
+            assert!(shape.seconds >= TRIAL_SECONDS);
+        }
     }
 
     #[test]

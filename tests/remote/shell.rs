@@ -350,7 +350,7 @@ pub(super) fn a_program_that_is_stopped_ends_over_there() {
     let limited = ground.write("limited.toml", text);
     let said = run(limited.to_str().unwrap()).wait_with_output().unwrap();
     Said::of(&said).err_has(
-        "did not end within 1 s and was ended: allow more with time-limit; it said last: begun",
+        "did not end within 1 s and was ended: allow more (time-limit in a study, --trial-time of compare); it said last: begun",
     );
     assert!(there(&sleeping).is_empty());
     assert_eq!((left(&world), journals(&ground)), (Vec::new(), 0));

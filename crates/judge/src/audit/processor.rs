@@ -82,13 +82,14 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         None if full && ours < OURS_SHARE => (
             None,
             format!(
-                "{cpus:.0} CPUs {all} busy, {} of that by this run",
+                "{} {all} busy, {} of that by this run",
+                unit::counted(cpus as usize, "CPU"),
                 unit::percent(ours)
             ),
         ),
         None if full => (
             Some(LimitedBy::AllCpus),
-            format!("{cpus:.0} CPUs {all} busy"),
+            format!("{} {all} busy", unit::counted(cpus as usize, "CPU")),
         ),
         None => (None, format!("{who} {one} of one CPU, machine {all}")),
     };

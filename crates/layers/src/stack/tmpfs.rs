@@ -137,7 +137,9 @@ impl Layer for Tmpfs {
         let mut given = vec![format!("size={}", self.size)];
         given.extend(self.mount.iter().cloned());
         let root = setup.mount("tmpfs", OsStr::new("tmpfs"), &given, Memory::Yes)?;
-        let facts = filesystem::mount_facts(setup.host(), &root, "tmpfs", &given, &[])?;
+        let mut facts = filesystem::mount_facts(setup.host(), &root, "tmpfs", &given, &[])?;
+        // As of a directory of the user's on one: what it promises after a power cut follows from it.
+        facts.push(Fact::new("file system", "tmpfs"));
         Ok(StandingLayer::new("tmpfs", facts, Gives::Mounted(root)))
     }
 }

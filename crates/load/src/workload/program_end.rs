@@ -29,7 +29,7 @@ pub fn judged(
     let how = match (ran.cut, ran.status, ran.signal) {
         (Some(ProgramCut::Stopped), ..) => return Ok(None),
         (Some(ProgramCut::TimeOver), ..) => format!(
-            "did not end within {} and was ended: allow more with time-limit",
+            "did not end within {} and was ended: allow more (time-limit in a study, --trial-time of compare)",
             unit::long_time(time_max_ns as f64 / 1e9)
         ),
         (None, Some(0), _) => return Ok(Some(ran)),

@@ -118,6 +118,13 @@ impl Overrides {
     }
 }
 
+/// Takes time that was spent before the first round off what a run may take; where there is no limit, none arises.
+pub fn spend(decide: &mut Decide, ns: u64) {
+    if decide.time_max_ns < NO_LIMIT_NS {
+        decide.time_max_ns = decide.time_max_ns.saturating_sub(ns).max(1);
+    }
+}
+
 /// Has a run go on until the question is decided, however many rounds and however long that takes.
 pub fn until_decided(decide: &mut Decide) {
     decide.rounds_max = ROUNDS_MAX;

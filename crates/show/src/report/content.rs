@@ -289,7 +289,11 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tex
         title: head.name.clone(),
         note: format!(
             "{} ({}).",
-            capital(&head.summary),
+            // The name of a program keeps its case.
+            match head.summary.starts_with(&head.kind) {
+                true => head.summary.clone(),
+                false => capital(&head.summary),
+            },
             metric.map_or(String::new(), figure::metric)
         ),
         head: vec![

@@ -80,8 +80,13 @@ fn broken(rows: &[DurabilityRow]) -> Option<TextTable> {
     columns.push(("reordered", &reordered));
     counts(
         rows,
-        "How promises were broken",
-        "Operations over all cuts. Of them reordered: a later operation survived.",
+        "Promises, and what was broken",
+        match rows.iter().any(|row| reordered(row) > 0) {
+            true => {
+                "Operations over all cuts. Reordered: of the broken ones, a later one survived."
+            }
+            false => "Operations over all cuts.",
+        },
         &columns,
     )
 }

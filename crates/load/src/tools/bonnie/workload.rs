@@ -323,11 +323,11 @@ impl Workload for Classic {
                 FileKind::HardLinks => "hard links".to_owned(),
                 FileKind::SymbolicLinks => "symbolic links".to_owned(),
             };
-            let directories = plan.directories;
-            parts.push(format!(
-                "{} {what} in {directories} directories",
-                plan.files
-            ));
+            let directories = match plan.directories {
+                1 => "1 directory".to_owned(),
+                several => format!("{several} directories"),
+            };
+            parts.push(format!("{} {what} in {directories}", plan.files));
         }
         format!(
             "bonnie++ {}: {}{}{}",
