@@ -58,8 +58,8 @@ fn worth(answer: &RunAnswer) -> Option<String> {
     }
     let confidence = content::share(answer.confidence);
     let together = match answer.family {
-        1 => format!("Holds with {confidence} confidence"),
-        n => format!("All {n} hold together with {confidence} confidence"),
+        1 => format!("The interval holds with {confidence} confidence"),
+        n => format!("All {n} intervals hold together with {confidence} confidence"),
     };
     // The study's own question has its confidence in its sentence.
     answer.chosen_after.then(|| {
