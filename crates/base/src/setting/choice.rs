@@ -48,14 +48,29 @@ impl<T: Copy> ChoiceDoc<T> {
         }
     }
 
-    /// The value that a word stands for.
+    /// The words, in their order.
+    pub fn words(&self) -> &'static [&'static str] {
+        self.words
+    }
+
+    /// The values, in the order of their words.
+    pub fn values(&self) -> &'static [T] {
+        self.values
+    }
+
+    /// The value that a word stands for; `None` if it is none of them.
+    pub fn of_word(&self, word: &str) -> Option<T> {
+        let at = self.words.iter().position(|known| *known == word)?;
+        self.values.get(at).copied()
+    }
+
+    /// The value that a setting's word stands for.
     ///
     /// # Errors
     /// It is none of the words.
     pub(super) fn value(&self, setting: &GivenSetting) -> Result<T, Refusal> {
         let word = as_text(setting)?;
-        let at = self.words.iter().position(|known| *known == word);
-        let value = at.and_then(|at| self.values.get(at)).copied();
+        let value = self.of_word(&word);
         value.ok_or_else(|| none_of(setting, &word, self.words))
     }
 }

@@ -3,7 +3,7 @@
 use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::report as classic;
+use super::report::{self as classic, MODE};
 use crate::workload::block::words::{OpenSync, SYNC};
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
@@ -12,20 +12,6 @@ use stackrace_base::event::MetricHead;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
-/// The modes as sysbench names them.
-pub(super) const MODE: ChoiceDoc<SysbenchMode> = choice!(
-    "mode",
-    [
-        "seqwr" => SysbenchMode::SeqWrite,
-        "seqrewr" => SysbenchMode::SeqRewrite,
-        "seqrd" => SysbenchMode::SeqRead,
-        "rndrd" => SysbenchMode::RandomRead,
-        "rndwr" => SysbenchMode::RandomWrite,
-        "rndrw" => SysbenchMode::RandomBoth,
-    ],
-    "",
-    "Sequential write of new files, rewrite, read; random read, write, both.",
-);
 pub(super) const VERSION: ChoiceDoc<SysbenchVersion> = choice!(
     "version",
     ["0.4" => SysbenchVersion::V0_4, "1.0" => SysbenchVersion::V1_0],

@@ -45,7 +45,7 @@ pub(super) fn flags(options: &SysbenchOptions) -> String {
 /// Makes the head that is printed before the run.
 pub(super) fn head(options: &SysbenchOptions) -> Head {
     let plan = &options.plan;
-    let mode = options.mode.and_then(super::report::mode);
+    let mode = options.mode.map(super::report::printed);
     let bytes = |bytes: u64| bytes as f64;
     let block = u64::from(plan.block_size);
     let merged = plan.mode.sequential() && plan.merged > 0;
@@ -87,7 +87,7 @@ pub(super) fn head(options: &SysbenchOptions) -> Head {
             Transfer::Mmap => "fast mmaped",
         }
         .to_owned(),
-        mode: mode.map_or("", |(_, words, _)| words).to_owned(),
+        mode: mode.unwrap_or_default().to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! sysbench's options: `--name=value`, a test, a command.
 
-use stackrace_engine::sysbench::{SysbenchPlan, SysbenchVersion, Transfer};
+use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
 
-use super::report::{self, MODE_WORDS};
+use super::report::MODE;
 
 /// Options that make no difference to fileio here, and are let pass.
 const IDLE: [&str; 12] = [
@@ -26,7 +26,7 @@ pub(super) struct SysbenchOptions {
     pub(super) plan: SysbenchPlan,
     pub(super) command: Command,
     /// The word of the mode; `None` if not given, which only `run` minds.
-    pub(super) mode: Option<&'static str>,
+    pub(super) mode: Option<SysbenchMode>,
     /// Seed of the random numbers; 0 means one from the time, or, for 0.4, none at all.
     pub(super) seed: u64,
     /// `--init-rng`: 0.4 seeds its generator.
@@ -156,13 +156,12 @@ fn time(seconds: u64) -> Option<u64> {
     (seconds > 0).then(|| seconds.saturating_mul(1_000_000_000))
 }
 
-fn mode(text: &str, plan: &mut SysbenchPlan) -> Result<&'static str, String> {
-    let (word, _, mode) = report::mode(text).ok_or_else(|| {
-        let words = MODE_WORDS.join(", ");
+fn mode(text: &str, plan: &mut SysbenchPlan) -> Result<SysbenchMode, String> {
+    plan.mode = MODE.of_word(text).ok_or_else(|| {
+        let words = MODE.words().join(", ");
         format!("--file-test-mode is one of {words}, not \"{text}\"")
     })?;
-    plan.mode = mode;
-    Ok(word)
+    Ok(plan.mode)
 }
 
 /// Reads one flag, or, as in 1.0, several with commas.

@@ -7,7 +7,7 @@
 
 use super::lines::{FLAGS, LAST, Lines, RESULTS, RUNNING, THREADS, is_banner};
 use super::report::{
-    Done, Head, Intermediate, MIB, MODES, Results, SysbenchLayout, SysbenchReport,
+    Done, Head, Intermediate, MIB, MODE, Results, SysbenchLayout, SysbenchReport, printed,
 };
 use stackrace_base::printed::{ImportError, PrintedFigure, text};
 
@@ -173,7 +173,8 @@ fn head(
     let transfer = lines.within("Using", "I/O mode")?.to_owned();
     let validate = lines.option("Using checksums validation.").is_some();
     let mode = lines.within("Doing", "test")?.to_owned();
-    if !MODES.iter().any(|(_, words, _)| *words == mode) {
+    let mut known = MODE.values().iter();
+    if !known.any(|one| printed(*one) == mode) {
         return Err(lines.behind(format!("there is no mode \"{mode}\"")));
     }
     lines.option("Initializing worker threads...");

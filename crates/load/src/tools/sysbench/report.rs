@@ -6,6 +6,7 @@
 
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::PrintedFigure;
+use stackrace_base::setting::{ChoiceDoc, choice};
 use stackrace_engine::sysbench::SysbenchMode;
 
 /// Bytes of what sysbench calls MiB, or Mb.
@@ -147,37 +148,31 @@ pub struct SysbenchLatency {
     pub sum: f64,
 }
 
-/// A mode: the word of its option, what is printed of it, and what the engine does.
-pub(super) type ModeNames = (&'static str, &'static str, SysbenchMode);
+/// The modes as sysbench names them, in a study and on its command line.
+pub(super) const MODE: ChoiceDoc<SysbenchMode> = choice!(
+    "mode",
+    [
+        "seqwr" => SysbenchMode::SeqWrite,
+        "seqrewr" => SysbenchMode::SeqRewrite,
+        "seqrd" => SysbenchMode::SeqRead,
+        "rndrd" => SysbenchMode::RandomRead,
+        "rndwr" => SysbenchMode::RandomWrite,
+        "rndrw" => SysbenchMode::RandomBoth,
+    ],
+    "",
+    "Sequential write of new files, rewrite, read; random read, write, both.",
+);
 
-/// Every mode.
-pub(super) const MODES: [ModeNames; 6] = [
-    (
-        "seqwr",
-        "sequential write (creation)",
-        SysbenchMode::SeqWrite,
-    ),
-    ("seqrewr", "sequential rewrite", SysbenchMode::SeqRewrite),
-    ("seqrd", "sequential read", SysbenchMode::SeqRead),
-    ("rndrd", "random read", SysbenchMode::RandomRead),
-    ("rndwr", "random write", SysbenchMode::RandomWrite),
-    ("rndrw", "random r/w", SysbenchMode::RandomBoth),
-];
-
-/// Words that a study or a command line may give, in the order of [`MODES`].
-pub(super) const MODE_WORDS: [&str; MODES.len()] = {
-    let mut words = [""; MODES.len()];
-    let mut at = 0;
-    while at < words.len() {
-        words[at] = MODES[at].0;
-        at += 1;
+/// A mode as it is printed.
+pub(super) fn printed(mode: SysbenchMode) -> &'static str {
+    match mode {
+        SysbenchMode::SeqWrite => "sequential write (creation)",
+        SysbenchMode::SeqRewrite => "sequential rewrite",
+        SysbenchMode::SeqRead => "sequential read",
+        SysbenchMode::RandomRead => "random read",
+        SysbenchMode::RandomWrite => "random write",
+        SysbenchMode::RandomBoth => "random r/w",
     }
-    words
-};
-
-/// The mode of a word; `None` if there is none.
-pub(super) fn mode(word: &str) -> Option<ModeNames> {
-    MODES.into_iter().find(|(known, ..)| *known == word)
 }
 
 /// Metrics of a run: shared by the workload and by imports of what sysbench printed.

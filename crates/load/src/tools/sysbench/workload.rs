@@ -10,7 +10,8 @@ use stackrace_engine::spec::{AccessPattern, IoEngine};
 use stackrace_engine::sysbench::SysbenchMode;
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::exact::{self, Exact, MODE};
+use super::exact::{self, Exact};
+use super::report::MODE;
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{Figure, Latency};
