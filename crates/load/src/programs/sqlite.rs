@@ -65,7 +65,7 @@ impl Sqlite {
         Ok(Self {
             transactions: count("transactions")?,
             rows: count("rows")?,
-            row_bytes: settings.bytes("row-size")?.clamp(1, 1 << 20),
+            row_bytes: settings.within("row-size", settings.bytes("row-size")?, 1..=1 << 20)?,
             journal: settings.text("journal-mode")?,
             synchronous: settings.text("synchronous")?,
         })

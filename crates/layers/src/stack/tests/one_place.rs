@@ -233,6 +233,8 @@ fn a_layers_words_are_said_in_its_own_place_only() {
         "crates/study/src",
         "crates/show/src",
         "crates/remote/src",
+        "crates/run/src",
+        "crates/places/src",
     ]
     .into_iter()
     .flat_map(sources)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 20] = [
+const ELSEWHERE: [(&str, &[&str], &str); 19] = [
     (
         "crates/base/src/event/older.rs",
         &[
@@ -118,11 +118,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 20] = [
         "crates/places/src/place/options.rs",
         &["fio"],
         "the name of an option",
-    ),
-    (
-        "src/commands/compare.rs",
-        &["files"],
-        "the name of a purpose",
     ),
     (
         "src/commands/own_program.rs",
