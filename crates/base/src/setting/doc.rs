@@ -17,7 +17,7 @@ pub enum Fallback {
 }
 
 /// One setting as its owner documents it. Its default is written here and nowhere else: the getters
-/// of [`Settings`] return it where a study leaves the setting out.
+/// of [`Settings`](super::Settings) return it where a study leaves the setting out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingDoc {
     /// The word, kebab-case.
@@ -59,7 +59,7 @@ impl SettingDoc {
     }
 
     /// A setting that is one of `words`, which are passed on as they are. Words that mean something
-    /// to this program are a [`choice`].
+    /// to this program are a [`choice`](super::choice).
     pub const fn choice(
         name: &'static str,
         words: &'static [&'static str],
