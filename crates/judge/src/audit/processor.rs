@@ -73,6 +73,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     // charged for.
     let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
     let (one, all) = (unit::percent(own), unit::percent(machine));
+    let count = unit::counted(cpus as usize, "CPU");
     let (limit, sentence) = match busy_kernel {
         _ if own >= THREAD_SHARE => (Some(LimitedBy::OneCpu), format!("{who} {one} busy")),
         Some((name, part)) => {
@@ -82,15 +83,11 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         None if full && ours < OURS_SHARE => (
             None,
             format!(
-                "{} {all} busy, {} of that by this run",
-                unit::counted(cpus as usize, "CPU"),
+                "{count} {all} busy, {} of that by this run",
                 unit::percent(ours)
             ),
         ),
-        None if full => (
-            Some(LimitedBy::AllCpus),
-            format!("{} {all} busy", unit::counted(cpus as usize, "CPU")),
-        ),
+        None if full => (Some(LimitedBy::AllCpus), format!("{count} {all} busy")),
         None => (None, format!("{who} {one} of one CPU, machine {all}")),
     };
     let grade = limit.map_or(Grade::Ok, |_| Grade::Note);

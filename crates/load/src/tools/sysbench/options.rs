@@ -254,7 +254,10 @@ mod tests {
             (new.plan.threads, new.plan.time_ns),
             (4, Some(60_000_000_000))
         );
-        assert_eq!((new.command, new.mode), (Command::Run, Some(SysbenchMode::RandomBoth)));
+        assert_eq!(
+            (new.command, new.mode),
+            (Command::Run, Some(SysbenchMode::RandomBoth))
+        );
         assert_eq!(new.plan.transfer, Transfer::Async { backlog: 128 });
         assert!(new.plan.open_sync && new.plan.direct && new.plan.fsync_each);
         let old = read("--test=fileio --num-threads=16 --file-total-size=3G --max-time=0 --init-rng=on --file-test-mode=seqwr prepare").unwrap();
