@@ -289,11 +289,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tex
         title: head.name.clone(),
         note: format!(
             "{} ({}).",
-            // The name of a program keeps its case.
-            match head.summary.starts_with(&head.kind) {
-                true => head.summary.clone(),
-                false => capital(&head.summary),
-            },
+            described(&head.summary),
             metric.map_or(String::new(), figure::metric)
         ),
         head: vec![
@@ -555,6 +551,15 @@ fn rounds_of(done: u32, most: u32) -> String {
             figure::counted(most as usize, "round")
         ),
         false => figure::counted(done as usize, "round"),
+    }
+}
+
+/// What a workload does, as a sentence begins. The name of a program keeps its case: `git: clone`, `bonnie++ 2.00: …`.
+fn described(summary: &str) -> String {
+    let first = summary.split(' ').next().unwrap_or_default();
+    match first.ends_with(':') || first.contains('+') {
+        true => summary.to_owned(),
+        false => capital(summary),
     }
 }
 
