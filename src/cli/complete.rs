@@ -18,8 +18,8 @@ use super::terminal::print;
 use super::variable::variable;
 use super::words::unknown;
 use stackrace_layers::stack;
-use stackrace_load::import;
 use stackrace_load::programs;
+use stackrace_load::tools;
 use stackrace_remote::lab::system;
 use stackrace_results::record::Store;
 use stackrace_results::tables::TableForm;
@@ -186,7 +186,7 @@ fn workloads() -> Vec<CompletionCandidate> {
 }
 
 fn importers() -> Vec<CompletionCandidate> {
-    bare(import::importers().iter().map(|importer| importer.name))
+    bare(tools::importers().iter().map(|importer| importer.name))
 }
 
 fn tables() -> Vec<CompletionCandidate> {

@@ -16,6 +16,7 @@
 
 extern crate self as stackrace_afp;
 extern crate self as stackrace_base;
+extern crate self as stackrace_import;
 extern crate self as stackrace_judge;
 extern crate self as stackrace_layers;
 extern crate self as stackrace_load;
@@ -73,11 +74,13 @@ mod afp;
 #[path = "../../../crates/layers/src/stack/mod.rs"]
 mod stack;
 
+// crates/import/src
+#[path = "../../../crates/import/src/import/mod.rs"]
+mod import;
+
 // crates/load/src
 #[path = "../../../crates/load/src/crash/mod.rs"]
 mod crash;
-#[path = "../../../crates/load/src/import/mod.rs"]
-mod import;
 #[path = "../../../crates/load/src/programs/mod.rs"]
 mod programs;
 #[path = "../../../crates/load/src/tools/mod.rs"]
