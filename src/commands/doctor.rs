@@ -9,7 +9,7 @@ use stackrace_machine::host::{Host, HostError, Needs, Package, known_packages};
 use stackrace_machine::observe::{self, Pulse, Snapshot};
 use stackrace_places::place::lab_guests::ACCELERATOR;
 use stackrace_remote::lab::command::Accelerator;
-use stackrace_remote::lab::image::ImageCache;
+use stackrace_remote::lab::image_cache::ImageCache;
 use stackrace_remote::lab::machine::accelerator_found;
 use stackrace_remote::lab::system::System;
 use stackrace_remote::lab::{command, image, kvm_probe, postgresql, system};

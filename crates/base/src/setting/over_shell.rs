@@ -1,5 +1,6 @@
 //! Layers and workloads where nothing of this program is.
 
+// Here because the packages of layers and of workloads do not know each other.
 /// The way to have a layer or a workload on a machine that has nothing of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverShell {

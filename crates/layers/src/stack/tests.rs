@@ -21,17 +21,6 @@ fn why_not(lines: &[&str]) -> (usize, String) {
 }
 
 #[test]
-fn guests_of_the_lab_get_the_packages_of_layers() {
-    let packages = packages();
-    let only_on = |name: &str| {
-        let package = packages.iter().find(|package| package.name == name);
-        package.unwrap().only_on
-    };
-    assert_eq!(only_on("e2fsprogs"), None);
-    assert_eq!(only_on("netatalk"), Some("debian-13"));
-}
-
-#[test]
 fn the_list_keeps_its_rules() {
     assert!(ALL.is_sorted_by_key(|kind| kind.name));
     for kind in ALL {

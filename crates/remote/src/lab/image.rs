@@ -9,10 +9,11 @@
 
 use super::driver;
 use super::error::LabError;
+use super::image_cache::ImageCache;
 use super::system::{self, EPOCH, System};
 use super::vmlinux;
 use serde::{Deserialize, Serialize};
-use stackrace_machine::host::{Host, HostError, Needs, Package, argv};
+use stackrace_machine::host::{Host, HostError, Needs, argv};
 use stackrace_machine::journal::{Journal, Undo};
 use std::path::{Path, PathBuf};
 
@@ -146,22 +147,6 @@ impl Image {
             dir: dir.to_path_buf(),
             manifest,
         })
-    }
-}
-
-/// Images on this machine, and what decides which of them fit this program.
-#[derive(Debug)]
-pub struct ImageCache {
-    /// The directory that they are kept in.
-    pub dir: PathBuf,
-    /// Packages that layers need; an image of a system has those that it knows.
-    pub of_layers: Vec<Package>,
-}
-
-impl ImageCache {
-    /// The directory of a system's image, built or not.
-    pub fn dir_of(&self, system: &System) -> PathBuf {
-        self.dir.join(system.image_name(&self.of_layers))
     }
 }
 
@@ -503,17 +488,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
-    fn empty(dir: &tempfile::TempDir) -> ImageCache {
-        ImageCache {
-            dir: dir.path().to_owned(),
-            of_layers: Vec::new(),
-        }
-    }
-
     #[test]
     fn a_damaged_image_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = empty(&dir);
+        let cache = ImageCache::in_dir(dir.path());
         let work = cache.dir.join("work");
         std::fs::create_dir_all(work.join("boot")).unwrap();
         for name in ["packages", "boot/busybox"] {
@@ -573,7 +551,7 @@ mod tests {
     #[test]
     fn what_no_recipe_makes_any_more_is_unneeded() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = &empty(&dir);
+        let cache = &ImageCache::in_dir(dir.path());
         let (first, others) = system::ALL.split_first().unwrap();
         let second = &others[0];
         assert!(matches!(find(cache, second), Err(LabError::NoImage(none)) if none == second));

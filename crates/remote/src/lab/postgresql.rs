@@ -3,7 +3,8 @@
 //! It is no part of the image: other guests need neither its memory nor its time to start.
 
 use super::error::LabError;
-use super::image::{Builder, Image, ImageCache};
+use super::image::{Builder, Image};
+use super::image_cache::ImageCache;
 use super::system::System;
 use stackrace_machine::host::{HostError, Needs, Package};
 
@@ -75,10 +76,7 @@ mod tests {
     #[test]
     fn a_layer_fits_one_image_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = ImageCache {
-            dir: dir.path().to_owned(),
-            of_layers: Vec::new(),
-        };
+        let cache = ImageCache::in_dir(dir.path());
         let names = ALL.iter().map(|system| system.postgresql_name(&[]));
         let mut names: Vec<String> = names.collect();
         for (system, name) in ALL.iter().zip(&names) {

@@ -19,10 +19,3 @@ pub(super) use properties::{
 };
 pub(super) use undo::DESTROY;
 pub(super) use volume::KIND as VOLUME;
-
-use stackrace_base::setting::OverShell;
-
-/// The like of all of them, which the tools of a machine make by themselves.
-const OVER_SHELL: OverShell = OverShell::Nearest(
-    "native = { file-system = \"zfs\", size = \"1 GiB\" }, or dir on a pool of yours",
-);

@@ -83,7 +83,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         )],
         ..Tried::NOWHERE
     },
-    over_shell: super::OVER_SHELL,
+    over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
 
