@@ -302,7 +302,7 @@ fn printed(source: &str, help: bool) -> String {
 
 /// What a source file of the product prints.
 fn text_of(path: &Path) -> String {
-    let help = path.starts_with("src/cli/args");
+    let help = path.starts_with("crates/options/src");
     printed(
         &fs::read_to_string(root().join(path)).unwrap(),
         help || path.ends_with("cli/args.rs"),

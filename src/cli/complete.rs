@@ -10,7 +10,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use stackrace_drives::Card;
 
-use super::args::Arguments;
+use super::args;
 use super::defaults::Defaults;
 use super::failure::Failure;
 use super::setting::default_store;
@@ -70,7 +70,7 @@ const VALUES: &[(&[&str], &str, Values)] = &[
 
 /// Everything that can be typed, with the values that the shell offers.
 fn command() -> Command {
-    VALUES.iter().fold(Arguments::whole(), |all, value| {
+    VALUES.iter().fold(args::whole(), |all, value| {
         let (path, argument, values) = *value;
         offered(all, path, argument, values)
     })

@@ -4,10 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Command, CommandFactory, Parser, Subcommand};
-
-use stackrace_load::tools;
-use stackrace_places::place::options;
+use clap::{Args, Parser, Subcommand};
 
 mod agent;
 mod clients;
@@ -21,20 +18,20 @@ mod power;
 mod stored;
 mod there;
 
-pub(super) use agent::AgentArgs;
-pub(super) use clients::{Allocation, ClientsArgs, Serving};
-pub(super) use crash::CrashVerb;
-pub(super) use doctor::Doctor;
-pub(super) use drive::DriveVerb;
-pub(super) use gate::{Gate, Undecided};
-pub(super) use lab::{
+pub use agent::AgentArgs;
+pub use clients::{Allocation, ClientsArgs, Serving};
+pub use crash::CrashVerb;
+pub use doctor::Doctor;
+pub use drive::DriveVerb;
+pub use gate::{Gate, Undecided};
+pub use lab::{
     DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
-    MountAfp, PowerWord,
+    MountAfp, PowerWord, SYSTEM,
 };
-pub(super) use own_program::OwnProgramArgs;
-pub(super) use power::PowerArgs;
-pub(super) use stored::{Export, Push, Runs, RunsVerb};
-pub(super) use there::{Reach, There};
+pub use own_program::OwnProgramArgs;
+pub use power::PowerArgs;
+pub use stored::{Export, Push, Runs, RunsVerb};
+pub use there::{Reach, There};
 
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
@@ -55,7 +52,7 @@ fn directory(text: OsString) -> Result<PathBuf, &'static str> {
 
 /// Options of every command.
 #[derive(Debug, Args)]
-pub(super) struct Common {
+pub struct Common {
     /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
     // The options that every command has come behind its own ones in `--help`.
     #[arg(
@@ -67,57 +64,30 @@ pub(super) struct Common {
         value_parser = OsStringValueParser::new().try_map(directory),
         display_order = 900
     )]
-    pub(super) store: Option<PathBuf>,
+    pub store: Option<PathBuf>,
     /// Print only the verdict
     #[arg(long, short, global = true, display_order = 901)]
-    pub(super) quiet: bool,
+    pub quiet: bool,
     /// When to use colour
     #[arg(long, visible_alias = "color", global = true, value_enum, default_value_t = Colour::Auto, display_order = 902)]
-    pub(super) colour: Colour,
+    pub colour: Colour,
 }
 
 /// Which storage configuration should I choose, and how sure can I be?
 #[derive(Debug, Parser)]
 #[command(name = "stackrace", version, after_help = EXIT_CODES, max_term_width = 100)]
-pub(super) struct Arguments {
+pub struct Arguments {
+    /// Options of every command.
     #[command(flatten)]
-    pub(super) common: Common,
+    pub common: Common,
+    /// The command.
     #[command(subcommand)]
-    pub(super) verb: CliVerb,
-}
-
-impl Arguments {
-    /// Our own commands; the help of an option says where it is used.
-    fn with_places() -> Command {
-        let commands = options::COMMANDS.iter();
-        commands.fold(Self::command(), |all, (name, _)| {
-            all.mut_subcommand(name, |command| {
-                command.mut_args(|option| {
-                    let words = option
-                        .get_long()
-                        .map(|long| options::help_words(name, long));
-                    let help = option.get_help().map(ToString::to_string);
-                    match (help, words.filter(|words| !words.is_empty())) {
-                        (Some(help), Some(words)) => option.help(help + &words),
-                        _ => option,
-                    }
-                })
-            })
-        })
-    }
-
-    /// Everything that can be typed: our own commands, and one for each classic tool.
-    pub(super) fn whole() -> Command {
-        tools::ALL.iter().fold(Self::with_places(), |all, tool| {
-            let command = Command::new(tool.name);
-            all.subcommand((tool.command.arguments)(command))
-        })
-    }
+    pub verb: CliVerb,
 }
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Colour {
+pub enum Colour {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
     /// Also where output goes to a file or a pipe.
@@ -128,7 +98,7 @@ pub(super) enum Colour {
 
 /// The commands of this program, each with its arguments.
 #[derive(Debug, Subcommand)]
-pub(super) enum CliVerb {
+pub enum CliVerb {
     /// Compare existing directories now; needs neither root nor a study
     Compare(Compare),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
@@ -200,7 +170,7 @@ pub(super) enum CliVerb {
 
 /// Work of this program on another machine.
 #[derive(Debug, Clone, Copy, Subcommand)]
-pub(super) enum AgentVerb {
+pub enum AgentVerb {
     /// Carry out requests from standard input
     Serve(Serving),
     /// Print the BLAKE3 hash of this program
@@ -209,338 +179,358 @@ pub(super) enum AgentVerb {
 
 /// Arguments of `stackrace compare`.
 #[derive(Debug, Args)]
-pub(super) struct Compare {
+pub struct Compare {
     /// Directories on the storage to compare; each gets a private subdirectory that is removed again
     #[arg(required = true, num_args = 1.., value_name = "DIR")]
-    pub(super) directories: Vec<PathBuf>,
+    pub directories: Vec<PathBuf>,
     /// What the storage is for: general, database, postgresql, files, mail, photos, video, vm-images,
     /// containers, backup, build; of several clients: ior, mdtest, io500
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
-    pub(super) purpose: String,
+    pub purpose: String,
     /// Time limit [default: 2 min]
     #[arg(long, value_name = "TIME")]
-    pub(super) time: Option<String>,
+    pub time: Option<String>,
     /// A first impression in 30 s; `resume` goes on from there
     #[arg(long, conflicts_with_all = ["time", "until_decided"])]
-    pub(super) quick: bool,
+    pub quick: bool,
+    /// Limits of the run.
     #[command(flatten)]
-    pub(super) how_long: HowLong,
+    pub how_long: HowLong,
     /// Size of the data of each workload [default: what fits the time]
     #[arg(long, value_name = "BYTES")]
-    pub(super) size: Option<String>,
+    pub size: Option<String>,
     /// Use the sizes of this run of `compare` [default: of the last run with the same question]
     #[arg(long, value_name = "RUN", conflicts_with = "size")]
-    pub(super) like: Option<String>,
+    pub like: Option<String>,
     /// Go on until each workload is decided, not only the overall figure
     #[arg(long)]
-    pub(super) each: bool,
+    pub each: bool,
     /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
     /// system, another run in one of them); the reason is kept with the result
     #[arg(long)]
-    pub(super) anyway: bool,
+    pub anyway: bool,
     /// Keep caches warm: neither drop nor remount between preparation and measurement
     #[arg(long)]
-    pub(super) warm: bool,
+    pub warm: bool,
     /// Print the study that would be run, and stop
     #[arg(long, conflicts_with_all = ["decide", "html", "events"])]
-    pub(super) print_study: bool,
+    pub print_study: bool,
+    /// A workload to compare with, instead of those of a purpose.
     #[command(flatten)]
-    pub(super) own: OwnProgramArgs,
+    pub own: OwnProgramArgs,
+    /// The clients of one storage.
     #[command(flatten)]
-    pub(super) clients: ClientsArgs,
+    pub clients: ClientsArgs,
+    /// Ways to other machines.
     #[command(flatten)]
-    pub(super) reach: Reach,
+    pub reach: Reach,
+    /// The question.
     #[command(flatten)]
-    pub(super) deciding: Deciding,
+    pub deciding: Deciding,
+    /// Places of reports.
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub output: OutputArgs,
 }
 
 /// Arguments of `stackrace load`.
 #[derive(Debug, Args)]
-pub(super) struct Load {
+pub struct Load {
     /// A directory (a private subdirectory is made and removed again), or an existing file or block
     /// device (only ever read)
-    pub(super) place: PathBuf,
+    pub place: PathBuf,
     /// The workload, as in a study; see `stackrace show workloads`
-    pub(super) workload: String,
+    pub workload: String,
     /// Its settings, as in a study: mode=read block-size=4KiB queue-depth=32
     #[arg(value_name = "NAME=VALUE")]
-    pub(super) words: Vec<String>,
+    pub words: Vec<String>,
     /// Print JSON, for programs
     #[arg(long)]
-    pub(super) json: bool,
+    pub json: bool,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
+    pub seed: u64,
     /// Leave caches as they are [default for a file or device]
     #[arg(long, conflicts_with = "cold")]
-    pub(super) warm: bool,
+    pub warm: bool,
     /// Drop the data from the page cache before each phase [default in a directory]
     #[arg(long)]
-    pub(super) cold: bool,
+    pub cold: bool,
 }
 
 /// The question to a verdict.
 #[derive(Debug, Args)]
-pub(super) struct Deciding {
+pub struct Deciding {
     /// Differences smaller than this do not matter [default: 5 %, or the study's]
     #[arg(long, value_name = "SHARE")]
-    pub(super) margin: Option<String>,
+    pub margin: Option<String>,
     /// Confidence of all statements together [default: 95 %, or the study's]
     #[arg(long, value_name = "SHARE")]
-    pub(super) confidence: Option<String>,
+    pub confidence: Option<String>,
     /// Seed of all random choices
     #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
+    pub seed: Option<u64>,
     /// Exit with 6 if the question stays undecided
     #[arg(long)]
-    pub(super) decide: bool,
+    pub decide: bool,
 }
 
 /// Limits of a run. A verdict is as sure however long it takes: checks have no fixed number.
 #[derive(Debug, Args)]
-pub(super) struct HowLong {
+pub struct HowLong {
     /// Run at most this many rounds; without --time they may take any time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) rounds: Option<u32>,
+    pub rounds: Option<u32>,
     /// Go on until the question is decided, without a time limit
     #[arg(long, conflicts_with_all = ["rounds", "time"])]
-    pub(super) until_decided: bool,
+    pub until_decided: bool,
 }
 
 /// Places of reports besides the terminal.
 #[derive(Debug, Args)]
-pub(super) struct OutputArgs {
+pub struct OutputArgs {
     /// Write a self-contained HTML report here
     #[arg(long, value_name = "FILE")]
-    pub(super) html: Option<PathBuf>,
+    pub html: Option<PathBuf>,
     /// Also write the run's log to this file, line by line as it grows: JSON, for programs. `-`: to
     /// standard output, in place of the report
     #[arg(long, value_name = "FILE|-")]
-    pub(super) events: Option<PathBuf>,
+    pub events: Option<PathBuf>,
 }
 
 /// Arguments of `stackrace run`.
 #[derive(Debug, Args)]
-pub(super) struct Run {
+pub struct Run {
     /// The study's file, or the name of one that ships
-    pub(super) study: String,
+    pub study: String,
     /// Use the full sizes of a study, instead of those that suit any machine
     #[arg(long)]
-    pub(super) full: bool,
+    pub full: bool,
     /// In disposable virtual machines: see `stackrace lab`
     #[arg(long, conflicts_with_all = ["on", "peers"])]
-    pub(super) lab: bool,
+    pub lab: bool,
     /// Operating system of the guests: debian-13 (the default), debian-13-cloud, debian-13-rt,
     /// debian-13-xen or debian-12. Given several times, it becomes a factor of the study
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
-    pub(super) systems: Vec<String>,
+    pub systems: Vec<String>,
     /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
     /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
     /// the study
     #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
-    pub(super) drives: Vec<PathBuf>,
+    pub drives: Vec<PathBuf>,
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
-    pub(super) memory: String,
+    pub memory: String,
+    /// The clock of the lab.
     #[command(flatten)]
-    pub(super) clock: LabTime,
+    pub clock: LabTime,
     /// Time limit, instead of the study's
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
-    pub(super) time: Option<String>,
+    pub time: Option<String>,
+    /// Limits of the run.
     #[command(flatten)]
-    pub(super) how_long: HowLong,
+    pub how_long: HowLong,
     /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
-    pub(super) wipe: Vec<String>,
+    pub wipe: Vec<String>,
     /// Run the commands that the study gives, with your rights
     #[arg(long)]
-    pub(super) allow_commands: bool,
+    pub allow_commands: bool,
     /// Start even where another run measures in the same directories
     #[arg(long)]
-    pub(super) anyway: bool,
+    pub anyway: bool,
+    /// Other machines.
     #[command(flatten)]
-    pub(super) there: There,
+    pub there: There,
+    /// Commands that cut the power.
     #[command(flatten)]
-    pub(super) power: PowerArgs,
+    pub power: PowerArgs,
+    /// The question.
     #[command(flatten)]
-    pub(super) deciding: Deciding,
+    pub deciding: Deciding,
+    /// Places of reports.
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub output: OutputArgs,
 }
 
 /// Arguments of `stackrace plan`.
 #[derive(Debug, Args)]
-pub(super) struct PlanArgs {
+pub struct PlanArgs {
     /// The study's file, or the name of one that ships
-    pub(super) study: String,
+    pub study: String,
     /// Use the full sizes of a study, instead of those that suit any machine
     #[arg(long)]
-    pub(super) full: bool,
+    pub full: bool,
     /// Plan it for the lab; what the lab lacks for it is told, too
     #[arg(long, conflicts_with_all = ["on", "peers"])]
-    pub(super) lab: bool,
+    pub lab: bool,
     /// Operating system of the guests; may be given several times
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
-    pub(super) systems: Vec<String>,
+    pub systems: Vec<String>,
     /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
     /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
     /// the study
     #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
-    pub(super) drives: Vec<PathBuf>,
+    pub drives: Vec<PathBuf>,
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
-    pub(super) memory: String,
+    pub memory: String,
     /// Print JSON, for programs
     #[arg(long)]
-    pub(super) json: bool,
+    pub json: bool,
+    /// Other machines.
     #[command(flatten)]
-    pub(super) there: There,
+    pub there: There,
 }
 
 /// Arguments of `stackrace resume`.
 #[derive(Debug, Args)]
-pub(super) struct Resume {
+pub struct Resume {
     /// The run: its id, the first characters of its id, or `last`
     #[arg(default_value = "last")]
-    pub(super) run: String,
+    pub run: String,
     /// How much longer it may take [default: what is left of its limits]
     #[arg(long, value_name = "TIME")]
-    pub(super) more_time: Option<String>,
+    pub more_time: Option<String>,
     /// Run this many more rounds, even if the question is decided
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) rounds: Option<u32>,
+    pub rounds: Option<u32>,
     /// Go on until the question is decided, without a time limit
     #[arg(long, conflicts_with_all = ["rounds", "more_time"])]
-    pub(super) until_decided: bool,
+    pub until_decided: bool,
     /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
-    pub(super) wipe: Vec<String>,
+    pub wipe: Vec<String>,
     /// Run the commands that the study gives, with your rights
     #[arg(long)]
-    pub(super) allow_commands: bool,
+    pub allow_commands: bool,
     /// Go on even where another run measures in the same directories
     #[arg(long)]
-    pub(super) anyway: bool,
+    pub anyway: bool,
+    /// Ways to other machines.
     #[command(flatten)]
-    pub(super) reach: Reach,
+    pub reach: Reach,
+    /// Commands that cut the power.
     #[command(flatten)]
-    pub(super) power: PowerArgs,
+    pub power: PowerArgs,
+    /// A Slurm allocation.
     #[command(flatten)]
-    pub(super) allocation: Allocation,
+    pub allocation: Allocation,
+    /// Places of reports.
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub output: OutputArgs,
 }
 
 /// Arguments of `stackrace report`.
 #[derive(Debug, Args)]
-pub(super) struct ReportArgs {
+pub struct ReportArgs {
     /// The run: its id, the first characters of its id, or `last`
     #[arg(default_value = "last")]
-    pub(super) run: String,
-    #[arg(long, short, help = format!("{} [default: by the name of the file, else terminal]", stackrace_show::report::names()))]
-    pub(super) format: Option<String>,
+    pub run: String,
+    /// Form of the report [default: by the name of the file, else terminal]
+    #[arg(long, short)]
+    pub format: Option<String>,
     /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
-    pub(super) html: Option<PathBuf>,
+    pub html: Option<PathBuf>,
     /// Write every plot to this directory as SVG
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
-    pub(super) svg: Option<PathBuf>,
+    pub svg: Option<PathBuf>,
     /// Write every plot to this directory as PNG; needs a font on this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
-    pub(super) png: Option<PathBuf>,
+    pub png: Option<PathBuf>,
     /// Show the ratios beside those of a published study: the one of the same name, or NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(super) beside_published: Option<String>,
+    pub beside_published: Option<String>,
 }
 
 /// Arguments of `stackrace verdict`.
 #[derive(Debug, Args)]
-pub(super) struct Ask {
+pub struct Ask {
     /// Runs: ids, the first characters of ids, or `last`
     #[arg(default_value = "last", value_name = "RUN")]
-    pub(super) runs: Vec<String>,
+    pub runs: Vec<String>,
     /// Compare B with A: two configurations, or two levels of one factor
     #[arg(long, value_name = "A,B", conflicts_with = "factor")]
-    pub(super) compare: Option<String>,
+    pub compare: Option<String>,
     /// Compare every level of this factor with its first one
     #[arg(long, value_name = "FACTOR")]
-    pub(super) factor: Option<String>,
+    pub factor: Option<String>,
     /// Answer for this metric [default: the overall figure and each workload's first]
     #[arg(long, value_name = "METRIC")]
-    pub(super) metric: Option<String>,
+    pub metric: Option<String>,
     /// Answer for this workload only
     #[arg(long, value_name = "WORKLOAD")]
-    pub(super) workload: Option<String>,
+    pub workload: Option<String>,
     /// Differences smaller than this do not matter [default: the study's]
     #[arg(long, value_name = "SHARE")]
-    pub(super) margin: Option<String>,
+    pub margin: Option<String>,
     /// Confidence of all answers together [default: the study's]
     #[arg(long, value_name = "SHARE")]
-    pub(super) confidence: Option<String>,
+    pub confidence: Option<String>,
     /// Print JSON, for programs
     #[arg(long)]
-    pub(super) json: bool,
+    pub json: bool,
 }
 
 /// Arguments of `stackrace published`.
 #[derive(Debug, Args)]
-pub(super) struct Published {
+pub struct Published {
     /// Name of the study [default: list all]
-    pub(super) name: Option<String>,
-    #[arg(long, short, default_value = "terminal", help = stackrace_show::report::PUBLISHED_FORMS.join(", "))]
-    pub(super) format: String,
+    pub name: Option<String>,
+    /// Form of the report
+    #[arg(long, short, default_value = "terminal")]
+    pub format: String,
 }
 
 /// Arguments of `stackrace diff`.
 #[derive(Debug, Args)]
-pub(super) struct Diff {
+pub struct Diff {
     /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
     #[arg(value_name = "RUN[/CONFIGURATION]")]
-    pub(super) a: String,
+    pub a: String,
     /// The run to compare with it
     #[arg(value_name = "RUN[/CONFIGURATION]")]
-    pub(super) b: String,
+    pub b: String,
     /// Another run of the baseline; to show a difference takes three runs on each side
     #[arg(long, value_name = "RUN[/CONFIGURATION]")]
-    pub(super) more_a: Vec<String>,
+    pub more_a: Vec<String>,
     /// Another run of the other side
     #[arg(long, value_name = "RUN[/CONFIGURATION]")]
-    pub(super) more_b: Vec<String>,
+    pub more_b: Vec<String>,
     /// Compare even different work or different machines; the page says what differs
     #[arg(long)]
-    pub(super) anyway: bool,
+    pub anyway: bool,
     /// Print JSON, for programs
     #[arg(long)]
-    pub(super) json: bool,
+    pub json: bool,
 }
 
 /// Arguments of `stackrace import`.
 #[derive(Debug, Args)]
-pub(super) struct Import {
+pub struct Import {
     /// Files to read, - for standard input; those of one NAME are repetitions of the same measurement
     #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
-    pub(super) files: Vec<String>,
+    pub files: Vec<String>,
     /// Title of the run
     #[arg(long, value_name = "TEXT")]
-    pub(super) title: Option<String>,
+    pub title: Option<String>,
     /// Read every file as the output of this tool
     #[arg(long = "as", value_name = "TOOL")]
-    pub(super) tool: Option<String>,
+    pub tool: Option<String>,
+    /// Places of reports.
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    pub output: OutputArgs,
 }
 
 /// Arguments of `stackrace serve`.
 #[derive(Debug, Args)]
-pub(super) struct Serve {
+pub struct Serve {
     /// Address to listen on; other machines need a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
-    pub(super) listen: String,
+    pub listen: String,
     /// The token that visitors must present [default: one is made and printed where one is needed]
     #[arg(
         long,
@@ -548,44 +538,45 @@ pub(super) struct Serve {
         env = "STACKRACE_TOKEN",
         hide_env_values = true
     )]
-    pub(super) token: Option<String>,
+    pub token: Option<String>,
     /// Let visitors start, stop and continue runs and keep imported results; needs a token
     #[arg(long)]
-    pub(super) control: bool,
+    pub control: bool,
     /// Directory of the studies that may be started, with --control
     #[arg(long, value_name = "DIR", requires = "control")]
-    pub(super) studies: Option<PathBuf>,
+    pub studies: Option<PathBuf>,
     /// Show the runs that a team pushed into a PostgreSQL: `postgresql://USER@HOST/DATABASE`, or `@FILE`
     /// for a file with it
     #[arg(long, value_name = "DATABASE", conflicts_with = "control")]
-    pub(super) from: Option<String>,
+    pub from: Option<String>,
     /// Open the page in a browser
     #[arg(long)]
-    pub(super) open: bool,
+    pub open: bool,
 }
 
 /// Arguments of `stackrace clean`.
 #[derive(Debug, Args)]
-pub(super) struct Clean {
+pub struct Clean {
     /// Only print what would be removed
     #[arg(long)]
-    pub(super) list: bool,
+    pub list: bool,
     /// Run the commands with which studies take down what they set up (layer script), on this machine or
     /// with --agent none
     #[arg(long, conflicts_with_all = ["list", "peers"])]
-    pub(super) allow_commands: bool,
+    pub allow_commands: bool,
+    /// Other machines.
     #[command(flatten)]
-    pub(super) there: There,
+    pub there: There,
 }
 
 /// Arguments of `stackrace show`.
 #[derive(Debug, Args)]
-pub(super) struct Show {
+pub struct Show {
     /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine
-    pub(super) what: String,
+    pub what: String,
     /// Show this one in full
-    pub(super) name: Option<String>,
+    pub name: Option<String>,
     /// Print JSON (engine only)
     #[arg(long)]
-    pub(super) json: bool,
+    pub json: bool,
 }

@@ -21,6 +21,7 @@ extern crate self as stackrace_judge;
 extern crate self as stackrace_layers;
 extern crate self as stackrace_load;
 extern crate self as stackrace_machine;
+extern crate self as stackrace_options;
 extern crate self as stackrace_places;
 extern crate self as stackrace_remote;
 extern crate self as stackrace_results;
@@ -114,6 +115,10 @@ mod report;
 mod team;
 #[path = "../../../crates/show/src/web/mod.rs"]
 mod web;
+
+// crates/options/src
+#[path = "../../../crates/options/src/options.rs"]
+mod options;
 
 // crates/remote/src
 #[path = "../../../crates/remote/src/agent/mod.rs"]

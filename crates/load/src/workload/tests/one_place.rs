@@ -104,7 +104,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 19] = [
         "the names of purposes",
     ),
     (
-        "src/cli/args/own_program.rs",
+        "crates/options/src/options/own_program.rs",
         &["command"],
         "the name of an argument",
     ),

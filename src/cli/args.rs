@@ -1,0 +1,156 @@
+//! What was typed, as the rooms that carry it out take it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Command, CommandFactory};
+
+use super::failure::Failure;
+use crate::commands::own_program::{OwnJob, OwnProgram};
+use stackrace_base::unit;
+use stackrace_load::tools;
+use stackrace_places::place::machine_options::{
+    ClientsOptions, MachineOptions, PowerOptions, SshOptions,
+};
+use stackrace_places::place::options;
+use stackrace_run::prepare::job_file::{self, Variables};
+use stackrace_show::{export, report};
+
+pub(super) use stackrace_options::options::*;
+
+/// Our own commands; the help says which forms and tables there are.
+pub(super) fn command() -> Command {
+    let forms = format!(
+        "{} [default: by the name of the file, else terminal]",
+        report::names()
+    );
+    let published = report::PUBLISHED_FORMS.join(", ");
+    Arguments::command()
+        .mut_subcommand("report", |command| {
+            command.mut_arg("format", |option| option.help(forms))
+        })
+        .mut_subcommand("published", |command| {
+            command.mut_arg("format", |option| option.help(published))
+        })
+        .mut_subcommand("export", |command| command.after_help(export_tables()))
+}
+
+/// The tables, shown under `stackrace export --help`.
+fn export_tables() -> String {
+    let lines: Vec<String> = export::ALL
+        .iter()
+        .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
+        .collect();
+    format!("Tables:\n{}", lines.join("\n"))
+}
+
+/// The same; the help of an option says where it is used.
+fn with_places() -> Command {
+    let commands = options::COMMANDS.iter();
+    commands.fold(command(), |all, (name, _)| {
+        all.mut_subcommand(name, |command| {
+            command.mut_args(|option| {
+                let words = option
+                    .get_long()
+                    .map(|long| options::help_words(name, long));
+                let help = option.get_help().map(ToString::to_string);
+                match (help, words.filter(|words| !words.is_empty())) {
+                    (Some(help), Some(words)) => option.help(help + &words),
+                    _ => option,
+                }
+            })
+        })
+    })
+}
+
+/// Everything that can be typed: our own commands, and one for each classic tool.
+pub(super) fn whole() -> Command {
+    tools::ALL.iter().fold(with_places(), |all, tool| {
+        let command = Command::new(tool.name);
+        all.subcommand((tool.command.arguments)(command))
+    })
+}
+
+/// Which clients these are.
+pub(super) fn clients(typed: &ClientsArgs) -> ClientsOptions<'_> {
+    ClientsOptions {
+        started: typed.started.as_deref(),
+        processes: typed.processes,
+        allocation: typed.allocation.nodes(),
+    }
+}
+
+/// Which machines these are.
+pub(super) fn machines(typed: &There) -> MachineOptions<'_> {
+    MachineOptions {
+        on: &typed.on,
+        peers: &typed.peers,
+        clients: clients(&typed.clients),
+        agentless: typed.agent.is_none(),
+        ssh: ssh(&typed.reach),
+    }
+}
+
+/// The ssh command and its rights, as the session takes them.
+pub(super) fn ssh(typed: &Reach) -> SshOptions<'_> {
+    SshOptions {
+        command: typed.ssh.as_deref().unwrap_or(&typed.ssh_always),
+        typed: typed.ssh.is_some(),
+        sudo: typed.sudo,
+    }
+}
+
+/// Commands that cut the power, as the session takes them; none: no power is really cut.
+///
+/// # Errors
+/// The time is none.
+pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failure> {
+    let within = unit::parse_lasting_ns(&typed.back_within);
+    let within = within.map_err(|why| Failure::usage(format!("--back-within: {why}")))?;
+    // clap has them go together.
+    let both = typed.cut.as_deref().zip(typed.restore.as_deref());
+    Ok(both.map(|(cut, restore)| PowerOptions {
+        cut,
+        restore,
+        within: Duration::from_nanos(within),
+    }))
+}
+
+/// The workload, job or command; none: the workloads of a purpose are compared. `variable` has the
+/// environment, which a job may use.
+///
+/// # Errors
+/// The job file cannot be read.
+pub(super) fn own_program(
+    typed: OwnProgramArgs,
+    variable: &Variables<'_>,
+) -> Result<Option<OwnProgram>, Failure> {
+    let given = typed.with.is_some() || typed.fio.is_some() || !typed.command.is_empty();
+    let read = |file: PathBuf| {
+        let text = job_file::read(&file, variable)?;
+        Ok(OwnJob { file, text })
+    };
+    let fio = typed.fio.map(read).transpose()?;
+    Ok(given.then_some(OwnProgram {
+        workload: typed.with,
+        fio,
+        command: typed.command,
+        prepare: typed.prepare,
+        cleanup: typed.cleanup,
+        metrics: typed.metric,
+        units: typed.unit,
+        better: typed.better,
+        parse: typed.parse,
+        trial_time: typed.trial_time,
+        no_sync: typed.no_sync,
+        disk: typed.disk,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_system_that_the_help_names_is_the_one_that_is_taken() {
+        assert_eq!(super::SYSTEM, stackrace_remote::lab::system::DEFAULT);
+    }
+}
