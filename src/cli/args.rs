@@ -14,7 +14,8 @@ use stackrace_places::place::machine_options::{
 };
 use stackrace_places::place::options;
 use stackrace_run::prepare::job_file::{self, Variables};
-use stackrace_show::{export, report};
+use stackrace_show::export;
+use stackrace_show::report;
 
 pub(super) use stackrace_options::options::*;
 

@@ -117,7 +117,7 @@ mod team;
 mod web;
 
 // crates/options/src
-#[path = "../../../crates/options/src/options.rs"]
+#[path = "../../../crates/options/src/options/mod.rs"]
 mod options;
 
 // crates/remote/src

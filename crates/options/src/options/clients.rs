@@ -14,6 +14,7 @@ pub struct ClientsArgs {
     )]
     pub started: Option<String>,
     /// Processes on each client [default: 1, or what the study's factor `processes` needs]
+    // Of clients: without clients there are none.
     #[arg(long, value_name = "N", requires = "started", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub processes: Option<u32>,
     /// A Slurm allocation.
@@ -25,6 +26,7 @@ pub struct ClientsArgs {
 #[derive(Debug, clap::Args)]
 pub struct Allocation {
     /// Machines of the job, as Slurm writes them
+    // Slurm sets the variable; the option is for it alone.
     #[arg(long, hide = true, env = "SLURM_JOB_NODELIST", hide_env = true)]
     nodes_allocated: Option<String>,
 }

@@ -19,6 +19,7 @@ pub struct Gate {
     #[arg(long, value_name = "NAME")]
     pub configuration: Option<String>,
     /// Compare with this configuration of the same run, round by round [default: the first of two]
+    // The other side is the one or the other.
     #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
     pub against: Option<String>,
     /// Compare with another run instead, unpaired; if it has several configurations, with the one
@@ -41,6 +42,7 @@ pub struct Gate {
     #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
     pub undecided: Undecided,
     /// Print JSON, for programs
+    // Standard output takes one form.
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
     /// Also write a JUnit file, which CI systems show beside the tests; each figure is a test case

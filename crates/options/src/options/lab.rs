@@ -50,6 +50,7 @@ pub enum LabVerb {
         systems: Vec<String>,
     },
     /// The part inside a guest
+    // Started by this program in a guest, never typed by people.
     #[command(hide = true)]
     Agent,
     /// Mount a volume of an AFP server, as a guest
@@ -111,6 +112,7 @@ pub enum FaultVerb {
         #[arg(long, value_name = "BYTES")]
         at: Option<String>,
         /// Length of that range
+        // A length without a beginning says nothing.
         #[arg(long, value_name = "BYTES", default_value = "4 KiB", requires = "at")]
         length: String,
     },
@@ -167,6 +169,7 @@ pub struct LabShell {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub processors: u8,
     /// Run this command in node1 instead and print its output
+    // Behind `--`: its own options are none of ours.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,
 }

@@ -18,6 +18,7 @@ pub struct OwnProgramArgs {
     pub fio: Option<PathBuf>,
     /// Compare with this command: one word is a shell command, several are a program and its
     /// arguments. It runs in an empty directory ({dir} or $STACKRACE_DIR) and must exit with 0
+    // Behind `--`: its own options are none of ours.
     #[arg(last = true, value_name = "COMMAND", group = "program", conflicts_with_all = ["purpose", "size", "like"])]
     pub command: Vec<String>,
     /// Shell command to run before each trial; it is not timed, and caches are dropped after it
@@ -29,6 +30,7 @@ pub struct OwnProgramArgs {
     /// A figure that the command prints: NAME=REGEX (its first group in the last match),
     /// NAME=json:/POINTER, or with --parse a NAME of the tool; may be given several times, the
     /// first is primary
+    // Without a command nothing prints such figures.
     #[arg(long, value_name = "NAME=WHERE", requires = "command")]
     pub metric: Vec<String>,
     /// Unit of each --metric, in their order, or one for all

@@ -7,6 +7,7 @@ use clap::Args;
 pub struct PowerArgs {
     /// For a study that cuts the power, with --on: the command that does so on that machine. It is
     /// run here, by sh: `ipmitool … chassis power off`, a switched outlet, `virsh destroy`
+    // A machine that is cut has to come back: both or none.
     #[arg(long, value_name = "COMMAND", requires = "restore")]
     pub cut: Option<String>,
     /// The command that starts that machine again

@@ -35,6 +35,7 @@ pub enum RunsVerb {
     /// clean` comes first. A name that is not clear removes nothing, also of the others.
     Rm {
         /// Runs to remove: ids, or beginnings of ids
+        // No default: the last run would be removed by a slip.
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
@@ -46,6 +47,7 @@ pub enum RunsVerb {
         #[arg(long, value_name = "N")]
         keep: usize,
         /// Remove them
+        // Runs are gone for good: without it they are only listed.
         #[arg(long)]
         yes: bool,
     },

@@ -149,6 +149,7 @@ pub enum CliVerb {
     /// Rebuild the SQLite index from the logs
     Reindex,
     /// The part of this program that works on another machine over SSH
+    // Started by this program over SSH, never typed by people.
     #[command(hide = true)]
     Agent {
         /// What to do
@@ -191,6 +192,7 @@ pub struct Compare {
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
     /// A first impression in 30 s; `resume` goes on from there
+    // A time limit itself, and an end.
     #[arg(long, conflicts_with_all = ["time", "until_decided"])]
     pub quick: bool,
     /// Limits of the run.
@@ -200,6 +202,7 @@ pub struct Compare {
     #[arg(long, value_name = "BYTES")]
     pub size: Option<String>,
     /// Use the sizes of this run of `compare` [default: of the last run with the same question]
+    // Both say the sizes.
     #[arg(long, value_name = "RUN", conflicts_with = "size")]
     pub like: Option<String>,
     /// Go on until each workload is decided, not only the overall figure
@@ -213,6 +216,7 @@ pub struct Compare {
     #[arg(long)]
     pub warm: bool,
     /// Print the study that would be run, and stop
+    // Nothing is run: there is neither a verdict nor a report nor a log.
     #[arg(long, conflicts_with_all = ["decide", "html", "events"])]
     pub print_study: bool,
     /// A workload to compare with, instead of those of a purpose.
@@ -250,6 +254,7 @@ pub struct Load {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Leave caches as they are [default for a file or device]
+    // Without either, it depends on what the place is.
     #[arg(long, conflicts_with = "cold")]
     pub warm: bool,
     /// Drop the data from the page cache before each phase [default in a directory]
@@ -306,10 +311,12 @@ pub struct Run {
     #[arg(long)]
     pub full: bool,
     /// In disposable virtual machines: see `stackrace lab`
+    // Guests are machines of their own: the study runs in them or elsewhere.
     #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub lab: bool,
     /// Operating system of the guests: debian-13 (the default), debian-13-cloud, debian-13-rt,
     /// debian-13-xen or debian-12. Given several times, it becomes a factor of the study
+    // Refused elsewhere: no option is ever ignored.
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub systems: Vec<String>,
     /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
@@ -436,12 +443,14 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub html: Option<PathBuf>,
     /// Write every plot to this directory as SVG
+    // Plots alone are written: the form and the file of a report would be ignored.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
     pub svg: Option<PathBuf>,
     /// Write every plot to this directory as PNG; needs a font on this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
     pub png: Option<PathBuf>,
     /// Show the ratios beside those of a published study: the one of the same name, or NAME
+    // Behind `=` alone: the run that follows would be taken for the name.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub beside_published: Option<String>,
 }
@@ -453,6 +462,7 @@ pub struct Ask {
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
     /// Compare B with A: two configurations, or two levels of one factor
+    // Both say what is compared with what.
     #[arg(long, value_name = "A,B", conflicts_with = "factor")]
     pub compare: Option<String>,
     /// Compare every level of this factor with its first one
@@ -532,6 +542,7 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
     pub listen: String,
     /// The token that visitors must present [default: one is made and printed where one is needed]
+    // A secret: the help does not show what the variable holds.
     #[arg(
         long,
         value_name = "TEXT",
@@ -547,6 +558,7 @@ pub struct Serve {
     pub studies: Option<PathBuf>,
     /// Show the runs that a team pushed into a PostgreSQL: `postgresql://USER@HOST/DATABASE`, or `@FILE`
     /// for a file with it
+    // Runs of a team are shown; none is started here for them.
     #[arg(long, value_name = "DATABASE", conflicts_with = "control")]
     pub from: Option<String>,
     /// Open the page in a browser
@@ -562,6 +574,7 @@ pub struct Clean {
     pub list: bool,
     /// Run the commands with which studies take down what they set up (layer script), on this machine or
     /// with --agent none
+    // With --list nothing is run.
     #[arg(long, conflicts_with_all = ["list", "peers"])]
     pub allow_commands: bool,
     /// Other machines.
