@@ -68,7 +68,6 @@ fn collect(command: &Command, name: &str, all: &mut Vec<(String, Vec<u8>)>) -> R
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::{ArgAction, Command, FromArgMatches};
 use tempfile::TempDir;
 
 use super::args::{self, Arguments, CliVerb};
