@@ -63,7 +63,7 @@
 //! [`tools`]: stackrace_load::tools
 //! [`programs`]: stackrace_load::programs
 //! [`observe`]: stackrace_machine::observe
-//! [`import`]: stackrace_load::import
+//! [`import`]: stackrace_import::import
 //! [`record`]: stackrace_results::record
 //! [`crash`]: stackrace_load::crash
 //! [`audit`]: stackrace_judge::audit

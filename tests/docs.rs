@@ -302,11 +302,8 @@ fn printed(source: &str, help: bool) -> String {
 
 /// What a source file of the product prints.
 fn text_of(path: &Path) -> String {
-    let help = path.starts_with("src/cli/args");
-    printed(
-        &fs::read_to_string(root().join(path)).unwrap(),
-        help || path.ends_with("cli/args.rs"),
-    )
+    let help = path.starts_with("crates/options/src");
+    printed(&fs::read_to_string(root().join(path)).unwrap(), help)
 }
 
 /// Each command of this program in a text that is printed, with a value in the place of each that is filled in.

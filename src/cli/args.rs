@@ -1,591 +1,157 @@
-//! The command line: what was typed, checked for form alone.
+//! What was typed, as the rooms that carry it out take it.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+use clap::{Command, CommandFactory};
 
+use super::failure::Failure;
+use crate::commands::own_program::{OwnJob, OwnProgram};
+use stackrace_base::unit;
 use stackrace_load::tools;
-use stackrace_places::place::options;
-
-mod agent;
-mod clients;
-mod crash;
-mod doctor;
-mod drive;
-mod gate;
-mod lab;
-mod own_program;
-mod power;
-mod stored;
-mod there;
-
-pub(super) use agent::AgentArgs;
-pub(super) use clients::{Allocation, ClientsArgs, Serving};
-pub(super) use crash::CrashVerb;
-pub(super) use doctor::Doctor;
-pub(super) use drive::DriveVerb;
-pub(super) use gate::{Gate, Undecided};
-pub(super) use lab::{
-    DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
-    MountAfp, PowerWord,
+use stackrace_places::place::machine_options::{
+    ClientsOptions, MachineOptions, PowerOptions, SshOptions,
 };
-pub(super) use own_program::OwnProgramArgs;
-pub(super) use power::PowerArgs;
-pub(super) use stored::{Export, Push, Runs, RunsVerb};
-pub(super) use there::{Reach, There};
+use stackrace_places::place::options;
+use stackrace_run::prepare::job_file::{self, Variables};
+use stackrace_show::export;
+use stackrace_show::report;
 
-/// Exit codes, shown under `--help`.
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  done                                4  this machine cannot (root, tool, module)
-  1  internal error                      5  a trial failed
-  2  usage                               6  undecided (only with --decide, and gate)
-  3  refused, nothing was touched        7  worse than allowed (only gate)
-                                       130  interrupted; what was measured is kept";
+pub(super) use stackrace_options::options::*;
 
-/// A directory that was named. An empty variable would otherwise be reported without its name.
-fn directory(text: OsString) -> Result<PathBuf, &'static str> {
-    match text.is_empty() {
-        true => Err("it is empty: name a directory, or unset STACKRACE_STORE"),
-        false => Ok(text.into()),
-    }
+/// Our own commands; the help says which forms and tables there are.
+pub(super) fn command() -> Command {
+    let forms = format!(
+        "{} [default: by the name of the file, else terminal]",
+        report::names()
+    );
+    let published = report::PUBLISHED_FORMS.join(", ");
+    Arguments::command()
+        .mut_subcommand("report", |command| {
+            command.mut_arg("format", |option| option.help(forms))
+        })
+        .mut_subcommand("published", |command| {
+            command.mut_arg("format", |option| option.help(published))
+        })
+        .mut_subcommand("export", |command| command.after_help(export_tables()))
 }
 
-/// Options of every command.
-#[derive(Debug, Args)]
-pub(super) struct Common {
-    /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
-    // The options that every command has come behind its own ones in `--help`.
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "STACKRACE_STORE",
-        hide_env_values = true,
-        value_parser = OsStringValueParser::new().try_map(directory),
-        display_order = 900
-    )]
-    pub(super) store: Option<PathBuf>,
-    /// Print only the verdict
-    #[arg(long, short, global = true, display_order = 901)]
-    pub(super) quiet: bool,
-    /// When to use colour
-    #[arg(long, visible_alias = "color", global = true, value_enum, default_value_t = Colour::Auto, display_order = 902)]
-    pub(super) colour: Colour,
+/// The tables, shown under `stackrace export --help`.
+fn export_tables() -> String {
+    let lines: Vec<String> = export::ALL
+        .iter()
+        .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
+        .collect();
+    format!("Tables:\n{}", lines.join("\n"))
 }
 
-/// Which storage configuration should I choose, and how sure can I be?
-#[derive(Debug, Parser)]
-#[command(name = "stackrace", version, after_help = EXIT_CODES, max_term_width = 100)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    pub(super) common: Common,
-    #[command(subcommand)]
-    pub(super) verb: CliVerb,
-}
-
-impl Arguments {
-    /// Our own commands; the help of an option says where it is used.
-    fn with_places() -> Command {
-        let commands = options::COMMANDS.iter();
-        commands.fold(Self::command(), |all, (name, _)| {
-            all.mut_subcommand(name, |command| {
-                command.mut_args(|option| {
-                    let words = option
-                        .get_long()
-                        .map(|long| options::help_words(name, long));
-                    let help = option.get_help().map(ToString::to_string);
-                    match (help, words.filter(|words| !words.is_empty())) {
-                        (Some(help), Some(words)) => option.help(help + &words),
-                        _ => option,
-                    }
-                })
+/// The same; the help of an option says where it is used.
+fn with_places() -> Command {
+    let commands = options::COMMANDS.iter();
+    commands.fold(command(), |all, (name, _)| {
+        all.mut_subcommand(name, |command| {
+            command.mut_args(|option| {
+                let words = option
+                    .get_long()
+                    .map(|long| options::help_words(name, long));
+                let help = option.get_help().map(ToString::to_string);
+                match (help, words.filter(|words| !words.is_empty())) {
+                    (Some(help), Some(words)) => option.help(help + &words),
+                    _ => option,
+                }
             })
         })
+    })
+}
+
+/// Everything that can be typed: our own commands, and one for each classic tool.
+pub(super) fn whole() -> Command {
+    tools::ALL.iter().fold(with_places(), |all, tool| {
+        let command = Command::new(tool.name);
+        all.subcommand((tool.command.arguments)(command))
+    })
+}
+
+/// Which clients these are.
+pub(super) fn clients(typed: &ClientsArgs) -> ClientsOptions<'_> {
+    ClientsOptions {
+        started: typed.started.as_deref(),
+        processes: typed.processes,
+        allocation: typed.allocation.nodes(),
     }
+}
 
-    /// Everything that can be typed: our own commands, and one for each classic tool.
-    pub(super) fn whole() -> Command {
-        tools::ALL.iter().fold(Self::with_places(), |all, tool| {
-            let command = Command::new(tool.name);
-            all.subcommand((tool.command.arguments)(command))
-        })
+/// Which machines these are.
+pub(super) fn machines(typed: &There) -> MachineOptions<'_> {
+    MachineOptions {
+        on: &typed.on,
+        peers: &typed.peers,
+        clients: clients(&typed.clients),
+        agentless: typed.agent.is_none(),
+        ssh: ssh(&typed.reach),
     }
 }
 
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Colour {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Also where output goes to a file or a pipe.
-    Always,
-    /// Plain text everywhere.
-    Never,
+/// The ssh command and its rights, as the session takes them.
+pub(super) fn ssh(typed: &Reach) -> SshOptions<'_> {
+    SshOptions {
+        command: typed.ssh.as_deref().unwrap_or(&typed.ssh_always),
+        typed: typed.ssh.is_some(),
+        sudo: typed.sudo,
+    }
 }
 
-/// The commands of this program, each with its arguments.
-#[derive(Debug, Subcommand)]
-pub(super) enum CliVerb {
-    /// Compare existing directories now; needs neither root nor a study
-    Compare(Compare),
-    /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
-    Lab(Lab),
-    /// Run one workload once on a directory, file or device, and show the result
-    Load(Load),
-    /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
-    Run(Run),
-    /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
-    Plan(PlanArgs),
-    /// Continue a run that was interrupted or killed, or that stopped at its limits
-    Resume(Resume),
-    /// Show a run: verdict, tables, plots
-    Report(ReportArgs),
-    /// Ask another question of stored results (comparison, metric, workload, margin). The answer is
-    /// marked as chosen after the run
-    Verdict(Ask),
-    /// Show a published study: its figures, its conclusions, and remarks on both
-    Published(Published),
-    /// List the runs on record
-    Runs(Runs),
-    /// Read what other tools printed (fio, bonnie++, iozone, dd …) into a run of its own
-    Import(Import),
-    /// Compare two stored results, own or imported: what differs, and by how much
-    Diff(Diff),
-    /// Write runs as long tables for other programs: CSV, JSON, Parquet
-    Export(Export),
-    /// Enter runs into a PostgreSQL that a team shares; `serve --from` shows them
-    Push(Push),
-    /// For CI: the exit code says whether a result is worse than a baseline by more than a limit
-    Gate(Gate),
-    /// Show runs in a browser: live, past ones, their history, any two side by side
-    Serve(Serve),
-    /// Remove what crashed or killed runs left behind (mounts, loop devices, files)
-    Clean(Clean),
-    /// Check this machine: what it can do, what is missing and how to install it, how noisy it is,
-    /// what dead runs left. Changes nothing
-    Doctor(Doctor),
-    /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
-    /// schema, video-formats, drives), or measure the engine on this machine
-    Show(Show),
-    /// Describe a real drive by reading it, or check how well a modelled drive matches one
-    #[command(subcommand)]
-    Drive(DriveVerb),
-    /// Show what was lost when the power was cut, and how it was lost
-    #[command(subcommand)]
-    Crash(CrashVerb),
-    /// Rebuild the SQLite index from the logs
-    Reindex,
-    /// The part of this program that works on another machine over SSH
-    #[command(hide = true)]
-    Agent {
-        /// What to do
-        #[command(subcommand)]
-        verb: AgentVerb,
-    },
-    /// Print shell completions, which offer studies, runs, purposes and other values too
-    Completions {
-        /// For which shell: bash, elvish, fish, powershell, zsh
-        shell: String,
-    },
-    /// Write the manual pages, one for each command, to a directory
-    Man {
-        /// Directory that exists [default: print the page of stackrace itself]
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
+/// Commands that cut the power, as the session takes them; none: no power is really cut.
+///
+/// # Errors
+/// The time is none.
+pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failure> {
+    let within = unit::parse_lasting_ns(&typed.back_within);
+    let within = within.map_err(|why| Failure::usage(format!("--back-within: {why}")))?;
+    // clap has them go together.
+    let both = typed.cut.as_deref().zip(typed.restore.as_deref());
+    Ok(both.map(|(cut, restore)| PowerOptions {
+        cut,
+        restore,
+        within: Duration::from_nanos(within),
+    }))
 }
 
-/// Work of this program on another machine.
-#[derive(Debug, Clone, Copy, Subcommand)]
-pub(super) enum AgentVerb {
-    /// Carry out requests from standard input
-    Serve(Serving),
-    /// Print the BLAKE3 hash of this program
-    Hash,
+/// The workload, job or command; none: the workloads of a purpose are compared. `variable` has the
+/// environment, which a job may use.
+///
+/// # Errors
+/// The job file cannot be read.
+pub(super) fn own_program(
+    typed: OwnProgramArgs,
+    variable: &Variables<'_>,
+) -> Result<Option<OwnProgram>, Failure> {
+    let given = typed.with.is_some() || typed.fio.is_some() || !typed.command.is_empty();
+    let read = |file: PathBuf| {
+        let text = job_file::read(&file, variable)?;
+        Ok(OwnJob { file, text })
+    };
+    let fio = typed.fio.map(read).transpose()?;
+    Ok(given.then_some(OwnProgram {
+        workload: typed.with,
+        fio,
+        command: typed.command,
+        prepare: typed.prepare,
+        cleanup: typed.cleanup,
+        metrics: typed.metric,
+        units: typed.unit,
+        better: typed.better,
+        parse: typed.parse,
+        trial_time: typed.trial_time,
+        no_sync: typed.no_sync,
+        disk: typed.disk,
+    }))
 }
 
-/// Arguments of `stackrace compare`.
-#[derive(Debug, Args)]
-pub(super) struct Compare {
-    /// Directories on the storage to compare; each gets a private subdirectory that is removed again
-    #[arg(required = true, num_args = 1.., value_name = "DIR")]
-    pub(super) directories: Vec<PathBuf>,
-    /// What the storage is for: general, database, postgresql, files, mail, photos, video, vm-images,
-    /// containers, backup, build; of several clients: ior, mdtest, io500
-    #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
-    pub(super) purpose: String,
-    /// Time limit [default: 2 min]
-    #[arg(long, value_name = "TIME")]
-    pub(super) time: Option<String>,
-    /// A first impression in 30 s; `resume` goes on from there
-    #[arg(long, conflicts_with_all = ["time", "until_decided"])]
-    pub(super) quick: bool,
-    #[command(flatten)]
-    pub(super) how_long: HowLong,
-    /// Size of the data of each workload [default: what fits the time]
-    #[arg(long, value_name = "BYTES")]
-    pub(super) size: Option<String>,
-    /// Use the sizes of this run of `compare` [default: of the last run with the same question]
-    #[arg(long, value_name = "RUN", conflicts_with = "size")]
-    pub(super) like: Option<String>,
-    /// Go on until each workload is decided, not only the overall figure
-    #[arg(long)]
-    pub(super) each: bool,
-    /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
-    /// system, another run in one of them); the reason is kept with the result
-    #[arg(long)]
-    pub(super) anyway: bool,
-    /// Keep caches warm: neither drop nor remount between preparation and measurement
-    #[arg(long)]
-    pub(super) warm: bool,
-    /// Print the study that would be run, and stop
-    #[arg(long, conflicts_with_all = ["decide", "html", "events"])]
-    pub(super) print_study: bool,
-    #[command(flatten)]
-    pub(super) own: OwnProgramArgs,
-    #[command(flatten)]
-    pub(super) clients: ClientsArgs,
-    #[command(flatten)]
-    pub(super) reach: Reach,
-    #[command(flatten)]
-    pub(super) deciding: Deciding,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-}
-
-/// Arguments of `stackrace load`.
-#[derive(Debug, Args)]
-pub(super) struct Load {
-    /// A directory (a private subdirectory is made and removed again), or an existing file or block
-    /// device (only ever read)
-    pub(super) place: PathBuf,
-    /// The workload, as in a study; see `stackrace show workloads`
-    pub(super) workload: String,
-    /// Its settings, as in a study: mode=read block-size=4KiB queue-depth=32
-    #[arg(value_name = "NAME=VALUE")]
-    pub(super) words: Vec<String>,
-    /// Print JSON, for programs
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Seed of all random choices
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
-    /// Leave caches as they are [default for a file or device]
-    #[arg(long, conflicts_with = "cold")]
-    pub(super) warm: bool,
-    /// Drop the data from the page cache before each phase [default in a directory]
-    #[arg(long)]
-    pub(super) cold: bool,
-}
-
-/// The question to a verdict.
-#[derive(Debug, Args)]
-pub(super) struct Deciding {
-    /// Differences smaller than this do not matter [default: 5 %, or the study's]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) margin: Option<String>,
-    /// Confidence of all statements together [default: 95 %, or the study's]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) confidence: Option<String>,
-    /// Seed of all random choices
-    #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
-    /// Exit with 6 if the question stays undecided
-    #[arg(long)]
-    pub(super) decide: bool,
-}
-
-/// Limits of a run. A verdict is as sure however long it takes: checks have no fixed number.
-#[derive(Debug, Args)]
-pub(super) struct HowLong {
-    /// Run at most this many rounds; without --time they may take any time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) rounds: Option<u32>,
-    /// Go on until the question is decided, without a time limit
-    #[arg(long, conflicts_with_all = ["rounds", "time"])]
-    pub(super) until_decided: bool,
-}
-
-/// Places of reports besides the terminal.
-#[derive(Debug, Args)]
-pub(super) struct OutputArgs {
-    /// Write a self-contained HTML report here
-    #[arg(long, value_name = "FILE")]
-    pub(super) html: Option<PathBuf>,
-    /// Also write the run's log to this file, line by line as it grows: JSON, for programs. `-`: to
-    /// standard output, in place of the report
-    #[arg(long, value_name = "FILE|-")]
-    pub(super) events: Option<PathBuf>,
-}
-
-/// Arguments of `stackrace run`.
-#[derive(Debug, Args)]
-pub(super) struct Run {
-    /// The study's file, or the name of one that ships
-    pub(super) study: String,
-    /// Use the full sizes of a study, instead of those that suit any machine
-    #[arg(long)]
-    pub(super) full: bool,
-    /// In disposable virtual machines: see `stackrace lab`
-    #[arg(long, conflicts_with_all = ["on", "peers"])]
-    pub(super) lab: bool,
-    /// Operating system of the guests: debian-13 (the default), debian-13-cloud, debian-13-rt,
-    /// debian-13-xen or debian-12. Given several times, it becomes a factor of the study
-    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
-    pub(super) systems: Vec<String>,
-    /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
-    /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
-    /// the study
-    #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
-    pub(super) drives: Vec<PathBuf>,
-    /// Memory of each guest
-    #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
-    pub(super) memory: String,
-    #[command(flatten)]
-    pub(super) clock: LabTime,
-    /// Time limit, instead of the study's
-    #[arg(long, visible_alias = "at-most", value_name = "TIME")]
-    pub(super) time: Option<String>,
-    #[command(flatten)]
-    pub(super) how_long: HowLong,
-    /// Allow this disk to be wiped although it holds data; may be given several times
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub(super) wipe: Vec<String>,
-    /// Run the commands that the study gives, with your rights
-    #[arg(long)]
-    pub(super) allow_commands: bool,
-    /// Start even where another run measures in the same directories
-    #[arg(long)]
-    pub(super) anyway: bool,
-    #[command(flatten)]
-    pub(super) there: There,
-    #[command(flatten)]
-    pub(super) power: PowerArgs,
-    #[command(flatten)]
-    pub(super) deciding: Deciding,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-}
-
-/// Arguments of `stackrace plan`.
-#[derive(Debug, Args)]
-pub(super) struct PlanArgs {
-    /// The study's file, or the name of one that ships
-    pub(super) study: String,
-    /// Use the full sizes of a study, instead of those that suit any machine
-    #[arg(long)]
-    pub(super) full: bool,
-    /// Plan it for the lab; what the lab lacks for it is told, too
-    #[arg(long, conflicts_with_all = ["on", "peers"])]
-    pub(super) lab: bool,
-    /// Operating system of the guests; may be given several times
-    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
-    pub(super) systems: Vec<String>,
-    /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
-    /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
-    /// the study
-    #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
-    pub(super) drives: Vec<PathBuf>,
-    /// Memory of each guest
-    #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
-    pub(super) memory: String,
-    /// Print JSON, for programs
-    #[arg(long)]
-    pub(super) json: bool,
-    #[command(flatten)]
-    pub(super) there: There,
-}
-
-/// Arguments of `stackrace resume`.
-#[derive(Debug, Args)]
-pub(super) struct Resume {
-    /// The run: its id, the first characters of its id, or `last`
-    #[arg(default_value = "last")]
-    pub(super) run: String,
-    /// How much longer it may take [default: what is left of its limits]
-    #[arg(long, value_name = "TIME")]
-    pub(super) more_time: Option<String>,
-    /// Run this many more rounds, even if the question is decided
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) rounds: Option<u32>,
-    /// Go on until the question is decided, without a time limit
-    #[arg(long, conflicts_with_all = ["rounds", "more_time"])]
-    pub(super) until_decided: bool,
-    /// Allow this disk to be wiped although it holds data; may be given several times
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub(super) wipe: Vec<String>,
-    /// Run the commands that the study gives, with your rights
-    #[arg(long)]
-    pub(super) allow_commands: bool,
-    /// Go on even where another run measures in the same directories
-    #[arg(long)]
-    pub(super) anyway: bool,
-    #[command(flatten)]
-    pub(super) reach: Reach,
-    #[command(flatten)]
-    pub(super) power: PowerArgs,
-    #[command(flatten)]
-    pub(super) allocation: Allocation,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-}
-
-/// Arguments of `stackrace report`.
-#[derive(Debug, Args)]
-pub(super) struct ReportArgs {
-    /// The run: its id, the first characters of its id, or `last`
-    #[arg(default_value = "last")]
-    pub(super) run: String,
-    #[arg(long, short, help = format!("{} [default: by the name of the file, else terminal]", stackrace_show::report::names()))]
-    pub(super) format: Option<String>,
-    /// Write to this file instead of printing
-    #[arg(long, short, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
-    /// The same as --format html --output FILE
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
-    pub(super) html: Option<PathBuf>,
-    /// Write every plot to this directory as SVG
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
-    pub(super) svg: Option<PathBuf>,
-    /// Write every plot to this directory as PNG; needs a font on this machine
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
-    pub(super) png: Option<PathBuf>,
-    /// Show the ratios beside those of a published study: the one of the same name, or NAME
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(super) beside_published: Option<String>,
-}
-
-/// Arguments of `stackrace verdict`.
-#[derive(Debug, Args)]
-pub(super) struct Ask {
-    /// Runs: ids, the first characters of ids, or `last`
-    #[arg(default_value = "last", value_name = "RUN")]
-    pub(super) runs: Vec<String>,
-    /// Compare B with A: two configurations, or two levels of one factor
-    #[arg(long, value_name = "A,B", conflicts_with = "factor")]
-    pub(super) compare: Option<String>,
-    /// Compare every level of this factor with its first one
-    #[arg(long, value_name = "FACTOR")]
-    pub(super) factor: Option<String>,
-    /// Answer for this metric [default: the overall figure and each workload's first]
-    #[arg(long, value_name = "METRIC")]
-    pub(super) metric: Option<String>,
-    /// Answer for this workload only
-    #[arg(long, value_name = "WORKLOAD")]
-    pub(super) workload: Option<String>,
-    /// Differences smaller than this do not matter [default: the study's]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) margin: Option<String>,
-    /// Confidence of all answers together [default: the study's]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) confidence: Option<String>,
-    /// Print JSON, for programs
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-/// Arguments of `stackrace published`.
-#[derive(Debug, Args)]
-pub(super) struct Published {
-    /// Name of the study [default: list all]
-    pub(super) name: Option<String>,
-    #[arg(long, short, default_value = "terminal", help = stackrace_show::report::PUBLISHED_FORMS.join(", "))]
-    pub(super) format: String,
-}
-
-/// Arguments of `stackrace diff`.
-#[derive(Debug, Args)]
-pub(super) struct Diff {
-    /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
-    #[arg(value_name = "RUN[/CONFIGURATION]")]
-    pub(super) a: String,
-    /// The run to compare with it
-    #[arg(value_name = "RUN[/CONFIGURATION]")]
-    pub(super) b: String,
-    /// Another run of the baseline; to show a difference takes three runs on each side
-    #[arg(long, value_name = "RUN[/CONFIGURATION]")]
-    pub(super) more_a: Vec<String>,
-    /// Another run of the other side
-    #[arg(long, value_name = "RUN[/CONFIGURATION]")]
-    pub(super) more_b: Vec<String>,
-    /// Compare even different work or different machines; the page says what differs
-    #[arg(long)]
-    pub(super) anyway: bool,
-    /// Print JSON, for programs
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-/// Arguments of `stackrace import`.
-#[derive(Debug, Args)]
-pub(super) struct Import {
-    /// Files to read, - for standard input; those of one NAME are repetitions of the same measurement
-    #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
-    pub(super) files: Vec<String>,
-    /// Title of the run
-    #[arg(long, value_name = "TEXT")]
-    pub(super) title: Option<String>,
-    /// Read every file as the output of this tool
-    #[arg(long = "as", value_name = "TOOL")]
-    pub(super) tool: Option<String>,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-}
-
-/// Arguments of `stackrace serve`.
-#[derive(Debug, Args)]
-pub(super) struct Serve {
-    /// Address to listen on; other machines need a token
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
-    pub(super) listen: String,
-    /// The token that visitors must present [default: one is made and printed where one is needed]
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "STACKRACE_TOKEN",
-        hide_env_values = true
-    )]
-    pub(super) token: Option<String>,
-    /// Let visitors start, stop and continue runs and keep imported results; needs a token
-    #[arg(long)]
-    pub(super) control: bool,
-    /// Directory of the studies that may be started, with --control
-    #[arg(long, value_name = "DIR", requires = "control")]
-    pub(super) studies: Option<PathBuf>,
-    /// Show the runs that a team pushed into a PostgreSQL: `postgresql://USER@HOST/DATABASE`, or `@FILE`
-    /// for a file with it
-    #[arg(long, value_name = "DATABASE", conflicts_with = "control")]
-    pub(super) from: Option<String>,
-    /// Open the page in a browser
-    #[arg(long)]
-    pub(super) open: bool,
-}
-
-/// Arguments of `stackrace clean`.
-#[derive(Debug, Args)]
-pub(super) struct Clean {
-    /// Only print what would be removed
-    #[arg(long)]
-    pub(super) list: bool,
-    /// Run the commands with which studies take down what they set up (layer script), on this machine or
-    /// with --agent none
-    #[arg(long, conflicts_with_all = ["list", "peers"])]
-    pub(super) allow_commands: bool,
-    #[command(flatten)]
-    pub(super) there: There,
-}
-
-/// Arguments of `stackrace show`.
-#[derive(Debug, Args)]
-pub(super) struct Show {
-    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine
-    pub(super) what: String,
-    /// Show this one in full
-    pub(super) name: Option<String>,
-    /// Print JSON (engine only)
-    #[arg(long)]
-    pub(super) json: bool,
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_system_that_the_help_names_is_the_one_that_is_taken() {
+        assert_eq!(super::SYSTEM, stackrace_remote::lab::system::DEFAULT);
+    }
 }

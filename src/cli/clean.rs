@@ -1,6 +1,6 @@
 //! `stackrace clean`: what dead runs left behind is removed, here or on other machines.
 
-use super::args::Clean;
+use super::args::{self, Clean};
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
@@ -11,7 +11,7 @@ use stackrace_run::prepare::clean::{self, Cleaned, Cleaning};
 
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    let mut options = verb.there.options();
+    let mut options = args::machines(&verb.there);
     let place = AskedPlace::of_machines(&options, false);
     setting.typed.check(place)?;
     let named = clients::names(options.clients)?;

@@ -1,7 +1,7 @@
 //! `stackrace compare`: existing directories compared with each other, without a study file.
 
 use super::answer;
-use super::args::Compare;
+use super::args::{self, Compare};
 use super::failure::Failure;
 use super::load;
 use super::output;
@@ -47,7 +47,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         each: verb.each,
         anyway: verb.anyway,
         warm: verb.warm,
-        clients: AskedClients::named(verb.clients.options(), &verb.reach.options())?,
+        clients: AskedClients::named(args::clients(&verb.clients), &args::ssh(&verb.reach))?,
         overrides: Overrides {
             // None where the default holds: the study then says the time itself.
             time_max_ns: match verb.quick {
@@ -65,7 +65,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
-    if let Some(own) = verb.own.given(&variable)? {
+    if let Some(own) = args::own_program(verb.own, &variable)? {
         if let Some(workload) = &own.workload {
             if workload.split_whitespace().next() == Some(FIO) {
                 return Err(

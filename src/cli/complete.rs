@@ -10,7 +10,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use stackrace_drives::Card;
 
-use super::args::Arguments;
+use super::args;
 use super::defaults::Defaults;
 use super::failure::Failure;
 use super::setting::default_store;
@@ -18,8 +18,8 @@ use super::terminal::print;
 use super::variable::variable;
 use super::words::unknown;
 use stackrace_layers::stack;
-use stackrace_load::import;
 use stackrace_load::programs;
+use stackrace_load::tools;
 use stackrace_remote::lab::system;
 use stackrace_results::record::Store;
 use stackrace_results::tables::TableForm;
@@ -70,7 +70,7 @@ const VALUES: &[(&[&str], &str, Values)] = &[
 
 /// Everything that can be typed, with the values that the shell offers.
 fn command() -> Command {
-    VALUES.iter().fold(Arguments::whole(), |all, value| {
+    VALUES.iter().fold(args::whole(), |all, value| {
         let (path, argument, values) = *value;
         offered(all, path, argument, values)
     })
@@ -186,7 +186,7 @@ fn workloads() -> Vec<CompletionCandidate> {
 }
 
 fn importers() -> Vec<CompletionCandidate> {
-    bare(import::importers().iter().map(|importer| importer.name))
+    bare(tools::importers().iter().map(|importer| importer.name))
 }
 
 fn tables() -> Vec<CompletionCandidate> {

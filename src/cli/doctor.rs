@@ -20,7 +20,7 @@ pub(super) fn exec(setting: &Setting, verb: Doctor, defaults: &Defaults) -> Resu
     let cache = images::place();
     let doing = Preparing::drawn(setting.quiet);
     doing.now("looking at this machine, and how busy it is", "");
-    let health = doctor::examine(&setting.session, cache.as_deref(), !verb.quick);
+    let health = doctor::examine(&setting.session, cache.as_ref(), !verb.quick);
     drop(doing);
     if verb.json {
         let text = serde_json::to_string_pretty(&health);

@@ -10,11 +10,13 @@ use super::terminal::{print, say};
 use super::variable::variable;
 use super::words::unknown;
 use stackrace_base::unit;
+use stackrace_layers::stack;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::Journal;
 use stackrace_places::place::lab_guests::{SystemImage, unable};
 use stackrace_remote::lab::image::{self, Builder, Image, Stocked};
+use stackrace_remote::lab::image_cache::ImageCache;
 use stackrace_remote::lab::system::{self, System};
 use stackrace_remote::lab::{machine, postgresql};
 use stackrace_run::prepare::observer::Observer;
@@ -23,8 +25,16 @@ use stackrace_run::prepare::temporary;
 /// Directory of images for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";
 
+/// The images of this machine.
+fn cache(host: &dyn Host) -> Result<ImageCache, Failure> {
+    Ok(ImageCache {
+        dir: cache_dir(host)?,
+        of_layers: stack::packages(),
+    })
+}
+
 /// Directory that images are kept in.
-fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
+fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
     let some = |name: &str| variable(name).filter(|value| !value.is_empty());
     let shared = PathBuf::from(SHARED);
     match (some("XDG_CACHE_HOME"), some("HOME")) {
@@ -37,8 +47,8 @@ fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The same, where there is a place for them.
-pub(super) fn place() -> Option<PathBuf> {
+/// Images of this machine, where there is a place for them.
+pub(super) fn place() -> Option<ImageCache> {
     cache(&quiet_host()).ok()
 }
 
@@ -76,8 +86,9 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
     let systems = all(&asked.systems)?;
     let host = quiet_host();
     let cache = cache(&host)?;
-    std::fs::create_dir_all(&cache)
-        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
+    std::fs::create_dir_all(&cache.dir).map_err(|error| {
+        Failure::refused(format!("cannot make {}: {error}", cache.dir.display()))
+    })?;
     temporary::work(&setting.session, &host, |journal, id| {
         let builder = Builder {
             host: &host,
@@ -130,7 +141,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     let stock = image::stock(&cache);
     let mut text: String = stock.iter().map(stocked).collect();
     for system in system::ALL {
-        let dir = cache.join(system.image_name());
+        let dir = cache.dir_of(system);
         if !stock.iter().any(|stocked| stocked.dir() == dir) {
             let what = system.name;
             text.push_str(&format!("{what:<15}  not built: {}\n", system.build()));

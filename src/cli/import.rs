@@ -7,7 +7,7 @@ use super::output;
 use super::setting::Setting;
 use super::words::unknown;
 use crate::commands::import;
-use stackrace_load::import::importers;
+use stackrace_load::tools::importers;
 
 /// Carries out `stackrace import`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {

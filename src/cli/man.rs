@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
-use super::args::Arguments;
+use super::args;
 use super::failure::Failure;
 use super::output;
 use super::terminal::{print_data, say};
@@ -15,7 +15,7 @@ use super::terminal::{print_data, say};
 /// # Errors
 /// The directory does not exist, or a page cannot be written there.
 pub(super) fn exec(directory: Option<&Path>) -> Result<u8, Failure> {
-    let pages = pages(&Arguments::whole())?;
+    let pages = pages(&args::whole())?;
     let Some(directory) = directory else {
         // `stackrace man | man -l -` reads it without an installation.
         let (_, page) = &pages[0];
@@ -68,16 +68,15 @@ fn collect(command: &Command, name: &str, all: &mut Vec<(String, Vec<u8>)>) -> R
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
 
     #[test]
     fn every_command_has_a_page_of_its_own() {
-        let pages = pages(&Arguments::whole()).unwrap();
+        let pages = pages(&args::whole()).unwrap();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names[0], "stackrace.1");
-        let shown = Arguments::command();
+        let shown = args::command();
         for command in shown.get_subcommands().filter(|it| !it.is_hide_set()) {
             let name = format!("stackrace-{}.1", command.get_name());
             assert!(names.contains(&name.as_str()), "{name}");
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_page_names_the_whole_command_and_its_options() {
-        let pages = pages(&Arguments::whole()).unwrap();
+        let pages = pages(&args::whole()).unwrap();
         let (_, page) = pages
             .iter()
             .find(|(name, _)| name == "stackrace-compare.1")

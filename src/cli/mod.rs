@@ -47,7 +47,7 @@ mod words;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, FromArgMatches, ValueEnum};
 
 use args::{Arguments, CliVerb, Colour, Common};
 use defaults::Defaults;
@@ -72,7 +72,7 @@ pub(crate) fn main() -> ExitCode {
     if complete::answer() {
         return ExitCode::SUCCESS;
     }
-    let done = match Arguments::whole().try_get_matches() {
+    let done = match args::whole().try_get_matches() {
         Ok(matches) => {
             // Before anything is touched.
             let verb = matches.subcommand_name().unwrap_or_default();
@@ -134,7 +134,7 @@ pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let words = words.map(std::ffi::OsStr::from_bytes);
     let words = std::iter::once("stackrace".as_ref()).chain(words);
-    match Arguments::whole().try_get_matches_from(words) {
+    match args::whole().try_get_matches_from(words) {
         Ok(_) => true,
         // `--help` ends the reading early, but is no mistake.
         Err(error) => error.kind() == clap::error::ErrorKind::DisplayHelp,
@@ -161,7 +161,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
             one_kernel: false,
         },
         quiet: common.quiet,
-        typed: typed(&Arguments::command(), matches),
+        typed: typed(&args::command(), matches),
         events: EventCopy::default(),
         screen: Screen {
             width: terminal::columns(&std::io::stdout()),
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_needs_linux_is_refused_elsewhere_by_name() {
-        let commands = Arguments::whole();
+        let commands = args::whole();
         for verb in LINUX_ALONE {
             assert!(commands.find_subcommand(verb).is_some(), "{verb}");
             works_on(verb, "linux").unwrap();

@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::{ArgAction, Command, FromArgMatches};
 use tempfile::TempDir;
 
-use super::args::{Arguments, CliVerb};
+use super::args::{self, Arguments, CliVerb};
 use super::events::EventCopy;
 use super::setting::Setting;
 use super::{plan, run, typed};
@@ -99,7 +99,7 @@ impl Studies {
 /// The options of a command as the parser has them, each with a value that is not its default; hidden ones are
 /// variables of the environment.
 fn options(command: &str, place: AskedPlace) -> Vec<(String, Vec<String>)> {
-    let whole = Arguments::command();
+    let whole = args::command();
     let known = whole.find_subcommand(command).unwrap();
     let option = |arg: &clap::Arg| {
         let name = arg.get_long()?.to_owned();
@@ -177,8 +177,10 @@ fn settings(parser: &mut Command, words: &[String], place: AskedPlace) -> Option
         verb => {
             // Those of `resume` are on record, and the place of `load` is this machine.
             let place = match &verb {
-                CliVerb::Clean(verb) => AskedPlace::of_machines(&verb.there.options(), false),
-                CliVerb::Compare(verb) if verb.clients.options().started.is_some() => {
+                CliVerb::Clean(verb) => {
+                    AskedPlace::of_machines(&args::machines(&verb.there), false)
+                }
+                CliVerb::Compare(verb) if args::clients(&verb.clients).started.is_some() => {
                     AskedPlace::Clients
                 }
                 CliVerb::Compare(_) => AskedPlace::Here,
@@ -199,7 +201,7 @@ fn with(base: &[String], options: &[&[String]]) -> Vec<String> {
 
 #[test]
 fn every_option_of_every_command_that_works_at_a_place_is_in_the_table_and_no_other() {
-    let whole = Arguments::command();
+    let whole = args::command();
     let mut known = Vec::new();
     for (command, _) in COMMANDS {
         let arguments = whole.find_subcommand(command).unwrap().get_arguments();
@@ -227,7 +229,7 @@ fn is_never_alone(command: &str, name: &str) -> bool {
 #[test]
 fn every_option_is_used_or_refused_at_every_place() {
     let studies = Studies::new();
-    let mut parser = Arguments::command();
+    let mut parser = args::command();
     for (command, places) in COMMANDS {
         let mut never = Vec::new();
         for &place in places {
@@ -257,7 +259,7 @@ fn every_option_is_used_or_refused_at_every_place() {
 #[test]
 fn of_two_options_neither_is_ignored() {
     let studies = Studies::new();
-    let mut parser = Arguments::command();
+    let mut parser = args::command();
     for (command, places) in COMMANDS {
         for &place in places {
             let options = options(command, place);

@@ -1,6 +1,6 @@
 //! `stackrace plan`: what a study would do. Touches nothing.
 
-use super::args::PlanArgs;
+use super::args::{self, PlanArgs};
 use super::drive_card;
 use super::failure::Failure;
 use super::images;
@@ -23,13 +23,13 @@ use stackrace_study::study::Study;
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let (study, place, memory_bytes) = asked(setting, &verb)?;
-    if let Some(manifest) = clients::manifest(&study, verb.there.clients.options()) {
+    if let Some(manifest) = clients::manifest(&study, args::clients(&verb.there.clients)) {
         say(&format!(
             "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
         ));
         return show(setting, &study, &verb, place, memory_bytes);
     }
-    if let Some(asked) = clients::asked_for(&study, &verb.there.options())? {
+    if let Some(asked) = clients::asked_for(&study, &args::machines(&verb.there))? {
         let answer = clients::plan(&study, &asked, setting)?;
         match verb.json {
             true => print_data(format!("{:#}\n", answer.json).as_bytes()),
@@ -37,7 +37,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
-    let Some(there) = machines::asked_for(&study, &verb.there.options())? else {
+    let Some(there) = machines::asked_for(&study, &args::machines(&verb.there))? else {
         return show(setting, &study, &verb, place, memory_bytes);
     };
     machines::plan(&setting.session, &study, &there, setting, |name, answer| {
@@ -64,7 +64,7 @@ pub(super) fn asked(
     let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
     let clock = virtual_lab::disks(&study) == LabDrives::Modelled;
     let lab = verb.lab.then_some(clock);
-    let place = AskedPlace::of(&study, &verb.there.options(), lab, false);
+    let place = AskedPlace::of(&study, &args::machines(&verb.there), lab, false);
     setting.typed.check(place)?;
     Ok((study, place, memory_bytes))
 }

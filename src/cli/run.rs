@@ -1,7 +1,7 @@
 //! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
 
 use super::answer;
-use super::args::{Deciding, HowLong, LabClock, OutputArgs, Resume, Run};
+use super::args::{self, Deciding, HowLong, LabClock, OutputArgs, Resume, Run};
 use super::drive_card;
 use super::failure::Failure;
 use super::images;
@@ -57,11 +57,11 @@ pub(super) fn asked<'a>(
     let place = PlaceOptions {
         typed: &setting.typed,
         lab,
-        machines: verb.there.options(),
+        machines: args::machines(&verb.there),
         wipe: &verb.wipe,
         allow_commands: verb.allow_commands,
         anyway: verb.anyway,
-        power: verb.power.options()?,
+        power: args::power(&verb.power)?,
     };
     Ok((study, place))
 }
@@ -129,14 +129,14 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         virtual_lab::in_turns(&mut study);
     }
     let of = (&mut study, &store);
-    let reach = &verb.reach.options();
+    let reach = &args::ssh(&verb.reach);
     let reach = ResumeOptions {
         typed: &setting.typed,
         ssh: reach,
         allocation: verb.allocation.nodes(),
         wipe: &verb.wipe,
         anyway: verb.anyway,
-        power: verb.power.options()?,
+        power: args::power(&verb.power)?,
     };
     let finished = asked::resume(session, of, stopped, reach, setting, &images::of)?;
     let output = OutputArgs { html, events: None };

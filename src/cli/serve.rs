@@ -11,7 +11,8 @@ use super::setting::Setting;
 use super::terminal::{error, print};
 use crate::commands::control::{Owner, start, unnamed};
 use stackrace_base::time::SystemClock;
-use stackrace_load::import::{importers, source};
+use stackrace_import::import::source;
+use stackrace_load::tools::importers;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_results::record::{RunSource, Store, StoredRuns};
@@ -52,7 +53,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     };
     let reader = TextReader {
         tools: || importers().iter().map(|importer| importer.name).collect(),
-        read: |name, text| source(None, name, text, None),
+        read: |name, text| source(importers(), None, name, text, None),
     };
     let clock = Arc::new(SystemClock);
     let site = Arc::new(WebSite::new(runs, guard, hands, reader, clock));

@@ -9,6 +9,7 @@ use stackrace_machine::host::{Host, HostError, Needs, Package, known_packages};
 use stackrace_machine::observe::{self, Pulse, Snapshot};
 use stackrace_places::place::lab_guests::ACCELERATOR;
 use stackrace_remote::lab::command::Accelerator;
+use stackrace_remote::lab::image_cache::ImageCache;
 use stackrace_remote::lab::machine::accelerator_found;
 use stackrace_remote::lab::system::System;
 use stackrace_remote::lab::{command, image, kvm_probe, postgresql, system};
@@ -151,7 +152,7 @@ pub(crate) struct Noise {
 }
 
 /// Looks at this machine. `cache` is where the lab's images are; listening takes three seconds.
-pub(crate) fn examine(context: &Context, cache: Option<&Path>, listen: bool) -> Health {
+pub(crate) fn examine(context: &Context, cache: Option<&ImageCache>, listen: bool) -> Health {
     let host = context.host(Arc::new(|_| ()));
     let examined = stack::examined(&host);
     let parts = parts(&host);
@@ -293,7 +294,7 @@ fn room(context: &Context, host: &LocalHost) -> StoreRoom {
 }
 
 /// Checks if each system of the lab has its image.
-fn images(cache: &Path) -> Vec<PartHealth> {
+fn images(cache: &ImageCache) -> Vec<PartHealth> {
     let missing = |system: &'static System| {
         let error = image::find(cache, system).err()?;
         Some(Lack {
@@ -313,7 +314,7 @@ fn images(cache: &Path) -> Vec<PartHealth> {
 }
 
 /// Lists what was built beside an image that is there, and what some studies would lack.
-fn additions(cache: &Path, system: &'static System) -> Vec<PartHealth> {
+fn additions(cache: &ImageCache, system: &'static System) -> Vec<PartHealth> {
     let Ok(found) = image::find(cache, system) else {
         return Vec::new();
     };

@@ -10,8 +10,9 @@ use stackrace_base::event::Event;
 use stackrace_base::failure::Failure;
 use stackrace_base::printed::{self, ImportSource};
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_import::import;
 use stackrace_judge::verdict::{self, Evidence};
-use stackrace_load::import;
+use stackrace_load::tools;
 use stackrace_results::record::{Record, RecordError, Store, run_id};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::prepare::context::unrecorded;
@@ -97,7 +98,7 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
         format!("error: {shown}{place}: {what}\n  next: give it what the tool printed")
     })?;
     let name = name.map(|name| name.trim().to_owned());
-    import::source(name, shown, text, tool).map_err(|error| {
+    import::source(tools::importers(), name, shown, text, tool).map_err(|error| {
         format!(
             "error: {shown}:{}: {}\n  next: {}",
             error.line, error.what, error.next

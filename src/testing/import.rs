@@ -3,7 +3,8 @@
 use stackrace_base::event::{Event, FORMAT, LogLine, RunStarted};
 use stackrace_base::printed::Imported;
 use stackrace_base::printed::{self, ImportSource};
-use stackrace_load::import;
+use stackrace_import::import;
+use stackrace_load::tools::importers;
 use stackrace_results::record::Record;
 
 /// Configurations, workloads and rounds of a design that is reported on.
@@ -12,7 +13,7 @@ const REPORTED_MAX: usize = 60;
 /// Reads a text as each tool's, and as the tool that is recognised.
 pub fn import(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    for importer in import::importers() {
+    for importer in importers() {
         read(&text, Some(importer.name));
     }
     read(&text, None);
@@ -20,7 +21,7 @@ pub fn import(data: &[u8]) {
 
 /// A text is refused with its line, or gives finite figures that every report can show.
 fn read(text: &str, tool: Option<&str>) {
-    let results = match import::read(text, tool) {
+    let results = match import::read(importers(), text, tool) {
         Ok(results) => results,
         Err(misread) => {
             let lines = text.split('\n').count();

@@ -2,13 +2,14 @@
 //! asked over SSH.
 
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_layers::stack::undo_all;
+use stackrace_layers::stack::{self, undo_all};
 use stackrace_machine::host::{LabDisk, Output, argv, local::LocalHost};
 use stackrace_machine::journal::{self, Journal};
 use stackrace_remote::lab::LabError;
 use stackrace_remote::lab::description::Description;
 use stackrace_remote::lab::disk_cache::DiskCache;
 use stackrace_remote::lab::image;
+use stackrace_remote::lab::image_cache::ImageCache;
 use stackrace_remote::lab::machine::{self, GuestNode, LabMachine, MachineSite};
 use stackrace_remote::lab::system;
 use std::path::Path;
@@ -238,7 +239,11 @@ fn in_guests(
 ) -> Result<(), String> {
     let words = |error: LabError| error.to_string();
     let system = system::named(system).ok_or_else(|| format!("no system {system}"))?;
-    let image = image::find(cache, system).map_err(words)?;
+    let cache = ImageCache {
+        dir: cache.to_owned(),
+        of_layers: stack::packages(),
+    };
+    let image = image::find(&cache, system).map_err(words)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     let journal = Journal::create(&dir.join(journal::FILE)).map_err(|error| error.to_string())?;
     let site = MachineSite {
@@ -250,7 +255,7 @@ fn in_guests(
         postgresql: None,
         program,
     };
-    let tried = machine::accelerator(&site, &dir.join("accelerator"))
+    let tried = machine::accelerator(&site, &dir.join("accelerator"), stack::undo_kinds())
         .map_err(words)
         .and_then(|accelerator| {
             let machine = LabMachine::start(&site, description, accelerator).map_err(words)?;

@@ -45,7 +45,7 @@ const FOREIGN: [(&str, &str); 12] = [
     ("crates/drives/src", "cards and traces of drives"),
     ("crates/engine/src", "what the kernel and its tools print"),
     ("crates/layers/src/stack", "what tools of storage print"),
-    ("crates/load/src/import", "files of other tools"),
+    ("crates/import/src/import", "files of other tools"),
     ("crates/load/src/programs", "what other programs print"),
     (
         "crates/load/src/tools",
@@ -137,7 +137,7 @@ mod tests {
         let bad = "fn f(said: &str) { said.split_once(\" % of \"); said.split(','); }\n";
         let found = ["text cut at words: split_once(\" % of \") in src/a.rs"];
         assert_eq!(words_cut(&file(bad)), found);
-        let foreign = PathBuf::from("crates/load/src/import/a.rs");
+        let foreign = PathBuf::from("crates/import/src/import/a.rs");
         assert!(words_cut(&SourceFile::new(foreign, bad.to_owned())).is_empty());
     }
 }

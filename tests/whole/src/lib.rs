@@ -16,10 +16,12 @@
 
 extern crate self as stackrace_afp;
 extern crate self as stackrace_base;
+extern crate self as stackrace_import;
 extern crate self as stackrace_judge;
 extern crate self as stackrace_layers;
 extern crate self as stackrace_load;
 extern crate self as stackrace_machine;
+extern crate self as stackrace_options;
 extern crate self as stackrace_places;
 extern crate self as stackrace_remote;
 extern crate self as stackrace_results;
@@ -73,11 +75,13 @@ mod afp;
 #[path = "../../../crates/layers/src/stack/mod.rs"]
 mod stack;
 
+// crates/import/src
+#[path = "../../../crates/import/src/import/mod.rs"]
+mod import;
+
 // crates/load/src
 #[path = "../../../crates/load/src/crash/mod.rs"]
 mod crash;
-#[path = "../../../crates/load/src/import/mod.rs"]
-mod import;
 #[path = "../../../crates/load/src/programs/mod.rs"]
 mod programs;
 #[path = "../../../crates/load/src/tools/mod.rs"]
@@ -111,6 +115,10 @@ mod report;
 mod team;
 #[path = "../../../crates/show/src/web/mod.rs"]
 mod web;
+
+// crates/options/src
+#[path = "../../../crates/options/src/options/mod.rs"]
+mod options;
 
 // crates/remote/src
 #[path = "../../../crates/remote/src/agent/mod.rs"]

@@ -7,6 +7,7 @@
 mod choice;
 mod convert;
 mod doc;
+mod over_shell;
 mod value;
 mod words;
 pub mod written;
@@ -14,6 +15,7 @@ pub mod written;
 pub use choice::{ChoiceDoc, choice};
 pub use convert::example;
 pub use doc::{Fallback, SettingDoc};
+pub use over_shell::OverShell;
 pub use value::{GivenSetting, Kind, Refusal, Span, Value};
 pub use words::{listed, nearest, unknown_word};
 

@@ -6,7 +6,7 @@ use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
     parse,
+    over_shell: OverShell::Runs,
     tried: Tried {
         shapes: &[
             &["dir = { path = \"/tmp\" }"],

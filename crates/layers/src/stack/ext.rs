@@ -15,7 +15,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, ON_A_DISK, RealStack, Tried};
 use stackrace_base::event::Fact;
-use stackrace_base::setting::SettingDoc;
+use stackrace_base::setting::{OverShell, SettingDoc};
 use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -38,6 +38,10 @@ const SETTINGS: &[SettingDoc] = &[
     options::MOUNT,
 ];
 
+/// The like of all three, which the machine's own tools make.
+const OVER_SHELL: OverShell =
+    OverShell::Nearest("native = { file-system = \"ext4\", size = \"1 GiB\" }");
+
 /// The layer `ext2` of a study.
 pub(super) const EXT2: LayerKind = LayerKind {
     name: "ext2",
@@ -56,6 +60,7 @@ pub(super) const EXT2: LayerKind = LayerKind {
     },
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.ext2")],
+    over_shell: OVER_SHELL,
     tried: Tried {
         on_devices: &[(1, &["ext2 = {}"])],
         real: &[RealStack {
@@ -92,6 +97,7 @@ pub(super) const EXT3: LayerKind = LayerKind {
     },
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.ext3")],
+    over_shell: OVER_SHELL,
     tried: Tried {
         on_devices: &[(1, &["ext3 = {}"])],
         real: &[RealStack {
@@ -135,6 +141,7 @@ pub(super) const EXT4: LayerKind = LayerKind {
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.ext4")],
     reads: &[header],
+    over_shell: OVER_SHELL,
     tried: Tried {
         shapes: &[
             &[

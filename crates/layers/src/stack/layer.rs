@@ -7,7 +7,7 @@ use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
 use super::identity::Identity;
 use super::setup::Setup;
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, LabDisk, Needs, Package};
 use stackrace_machine::journal::UndoKind;
@@ -44,6 +44,8 @@ pub struct LayerKind {
     /// Settings that disks keep in whose place `run --drive` puts modelled drives. Of any other
     /// layer, none.
     pub kept_by_drives: &'static [&'static str],
+    /// The way to have it on a machine with nothing but a shell.
+    pub over_shell: OverShell,
     /// The stacks it is tested with.
     pub tried: Tried,
 }
@@ -66,6 +68,7 @@ impl LayerKind {
         data: FileData::UNKNOWN,
         reads: &[],
         kept_by_drives: &[],
+        over_shell: OverShell::Never,
         tried: Tried::NOWHERE,
     };
 }

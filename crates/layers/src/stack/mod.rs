@@ -199,15 +199,10 @@ pub fn file_data(file_system: &str) -> FileData {
     kind.map_or(FileData::UNKNOWN, |kind| kind.data)
 }
 
-/// Packages that the layers need in a guest of the lab with this system.
-pub fn packages(system: &str) -> Vec<Package> {
-    let all = ALL.iter().flat_map(|kind| kind.packages).copied();
-    let mut packages: Vec<Package> = all
-        .filter(|package| package.only_on.is_none_or(|only| only == system))
-        .collect();
-    packages.sort_unstable_by_key(|package| package.name);
-    packages.dedup();
-    packages
+/// Packages that layers need: those of each layer behind those of the one before.
+pub fn packages() -> Vec<Package> {
+    let all = ALL.iter().flat_map(|kind| kind.packages);
+    all.copied().collect()
 }
 
 /// Everything that reads what the tools and the kernel print, on one text.

@@ -13,7 +13,7 @@ use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::imagined::{Tool, World, last, said, word};
 use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
 use stackrace_machine::journal::{Param, Undo, UndoKind, text};
@@ -78,6 +78,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         run: imagined,
     }],
     reads: &[told],
+    over_shell: OverShell::Runs,
     tried: Tried {
         shapes: &[&[
             "script = { set-up = \"mine up\", tear-down = \"mine down\", describe = \"mine say\", drop-caches = \"mine cold\" }",

@@ -12,6 +12,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
 use stackrace_base::event::Fact;
+use stackrace_base::setting::OverShell;
 use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.xfs")],
     reads: &[sections],
+    over_shell: OverShell::Nearest("native = { file-system = \"xfs\", size = \"1 GiB\" }"),
     tried: Tried {
         shapes: &[&["loop = { size = \"1 GiB\" }", "xfs = {}"]],
         on_devices: &[(1, &["xfs = {}"])],

@@ -12,7 +12,7 @@ use stackrace_engine::PhaseOutcome;
 
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
-use crate::import;
+use crate::tools::importers;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
@@ -175,7 +175,7 @@ impl OwnCommand {
 
 /// Refuses a tool that no importer reads.
 fn known(settings: &Settings, tool: &str) -> Result<(), Refusal> {
-    let mut names = import::importers().iter().map(|importer| importer.name);
+    let mut names = importers().iter().map(|importer| importer.name);
     if names.any(|name| name == tool) {
         return Ok(());
     }
@@ -183,7 +183,7 @@ fn known(settings: &Settings, tool: &str) -> Result<(), Refusal> {
         settings.span_of("parse"),
         &format!("the output of \"{tool}\" cannot be read"),
         tool,
-        import::importers().iter().map(|importer| importer.name),
+        importers().iter().map(|importer| importer.name),
         "tools",
     ))
 }

@@ -3,10 +3,11 @@
 use regex::Regex;
 
 use super::number;
-use crate::import;
+use crate::tools::importers;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::{PrintedFigure, told_apart};
 use stackrace_base::unit;
+use stackrace_import::import;
 
 /// Largest pattern, bytes: what it compiles to grows with it.
 const PATTERN_MAX: usize = 2000;
@@ -177,8 +178,8 @@ pub(crate) type FoundFigure = (MetricHead, Option<PrintedFigure>);
 /// It is not what the tool prints; a clause.
 pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFigure>, String> {
     // dd and time print their results on standard error.
-    let results = import::read(printed.out, tool)
-        .or_else(|error| import::read(printed.errors, tool).map_err(|_| error))
+    let results = import::read(importers(), printed.out, tool)
+        .or_else(|error| import::read(importers(), printed.errors, tool).map_err(|_| error))
         .map_err(|error| format!("what it printed cannot be read: {error}"))?;
     // Two jobs of fio both have a throughput.
     let several = results.len() > 1;

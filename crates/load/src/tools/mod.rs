@@ -12,5 +12,21 @@ mod tool;
 
 pub use tool::{ClassicTool, Console};
 
+use std::sync::LazyLock;
+
+use stackrace_base::printed::Importer;
+use stackrace_import::import;
+
 /// Every tool, alphabetical.
 pub const ALL: &[ClassicTool] = &[bonnie::TOOL, fio::TOOL, postmark::TOOL, sysbench::TOOL];
+
+/// Every importer, alphabetical: those of these tools and those of all others.
+pub fn importers() -> &'static [Importer] {
+    static IMPORTERS: LazyLock<Vec<Importer>> = LazyLock::new(|| {
+        let tools = ALL.iter().map(|tool| tool.importer);
+        let mut importers: Vec<Importer> = import::ALL.iter().copied().chain(tools).collect();
+        importers.sort_by_key(|importer| importer.name);
+        importers
+    });
+    &IMPORTERS
+}

@@ -8,12 +8,10 @@ use stackrace_engine::tree::{self, CopyMethod, CopyStyle, RSYNC_BUFFER_BYTES};
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method_words};
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::Figure;
 use super::tree::{FROM, HELD, INVENTED, Source};
-use stackrace_base::setting::SettingDoc;
+use stackrace_base::setting::{OverShell, SettingDoc};
 
 /// Flag to copy as rsync does.
 const AS_RSYNC: SettingDoc = SettingDoc::flag(

@@ -8,12 +8,10 @@ use stackrace_engine::tree;
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{Figure, Latency};
 use super::tree::{FROM, HELD, INVENTED, Source};
-use stackrace_base::setting::SettingDoc;
+use stackrace_base::setting::{OverShell, SettingDoc};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "delete-tree",

@@ -10,7 +10,7 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
 use stackrace_base::event::{LedgerLine, MetricHead, OperationsOf};
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, Needs};
 
 /// Width of one step of every time series, ns: 100 ms.
@@ -306,17 +306,6 @@ pub trait Workload: Send + Sync {
         let timed = self.cost().measured_ns.is_some();
         metric::resolution(&self.metrics(), values, outcomes, timed)
     }
-}
-
-/// The way to have a workload on a machine that has nothing of this program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OverShell {
-    /// It is a program of that machine itself.
-    Runs,
-    /// A program there does about the same: the setting of a study.
-    Nearest(&'static str),
-    /// Nothing there does the same.
-    Never,
 }
 
 /// One kind of workload.

@@ -33,9 +33,10 @@ mod tree;
 
 pub use kept::{DataLayout, DataUse, KeptData};
 pub use kind::{
-    BareDevices, Cost, OverShell, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError,
-    WorkloadKind, trouble,
+    BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
+    trouble,
 };
+pub use stackrace_base::setting::OverShell;
 
 /// Every kind but those of the classic tools, alphabetical; `programs::workloads` has them all.
 pub const ALL: &[WorkloadKind] = &[

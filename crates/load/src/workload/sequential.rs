@@ -10,9 +10,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
 use super::kept::{DataLayout, DataUse};
-use super::kind::{Cost, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind};
+use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
-use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
+use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, Settings, choice};
 use stackrace_base::unit;
 
 const MODE: ChoiceDoc<Mode> = choice!(

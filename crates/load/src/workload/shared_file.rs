@@ -9,12 +9,10 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, FSYNC_AT_END, QUEUE_DEPTH, block_size};
 use super::block::{at_least_one, content, size};
-use super::kind::{
-    Cost, OverShell, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble,
-};
+use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use stackrace_base::event::{Better, MetricHead};
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {

@@ -9,6 +9,7 @@
 
 use super::driver;
 use super::error::LabError;
+use super::image_cache::ImageCache;
 use super::system::{self, EPOCH, System};
 use super::vmlinux;
 use serde::{Deserialize, Serialize};
@@ -153,8 +154,8 @@ impl Image {
 ///
 /// # Errors
 /// When it was not built, or a file is missing.
-pub fn find(cache: &Path, system: &'static System) -> Result<Image, LabError> {
-    let dir = cache.join(system.image_name());
+pub fn find(cache: &ImageCache, system: &'static System) -> Result<Image, LabError> {
+    let dir = cache.dir_of(system);
     if dir.is_dir() {
         Image::open(&dir)
     } else {
@@ -174,8 +175,8 @@ pub fn wants_zfs(needs: &Needs) -> bool {
 ///
 /// # Errors
 /// When a file is missing.
-pub fn find_zfs(cache: &Path, image: &Image) -> Result<Option<Image>, LabError> {
-    let dir = cache.join(zfs_name(image)?);
+pub fn find_zfs(cache: &ImageCache, image: &Image) -> Result<Option<Image>, LabError> {
+    let dir = cache.dir.join(zfs_name(image)?);
     dir.is_dir().then(|| Image::open(&dir)).transpose()
 }
 
@@ -211,19 +212,22 @@ impl Stocked {
 }
 
 /// Everything in the cache, by name; every file is read.
-pub fn stock(cache: &Path) -> Vec<Stocked> {
+pub fn stock(cache: &ImageCache) -> Vec<Stocked> {
     let mut used: Vec<(&System, String)> = Vec::new();
     let mut all_built = true;
     for system in system::ALL {
-        used.push((system, system.image_name()));
-        used.push((system, system.postgresql_name()));
+        used.push((system, system.image_name(&cache.of_layers)));
+        used.push((system, system.postgresql_name(&cache.of_layers)));
         match find(cache, system).and_then(|image| zfs_name(&image)) {
             Ok(zfs) => used.push((system, zfs)),
             // Its kernel and its version of ZFS are not known yet.
             Err(_) => all_built = false,
         }
     }
-    let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(&cache.dir)
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut stock: Vec<Stocked> = entries
         .map(|entry| entry.path())
         .filter(|dir| dir.join(MANIFEST).is_file())
@@ -249,8 +253,8 @@ pub struct Builder<'a> {
     pub host: &'a dyn Host,
     /// Journal that is told first of what is created.
     pub journal: &'a Journal,
-    /// Directory of the images.
-    pub cache: &'a Path,
+    /// Place of the images.
+    pub cache: &'a ImageCache,
     /// Unique: names what is made meanwhile.
     pub mark: &'a str,
 }
@@ -271,12 +275,14 @@ impl Builder<'_> {
     }
 
     fn new_image(&self, system: &'static System) -> Result<Image, LabError> {
-        let image = system.image_name();
+        let of_layers = &self.cache.of_layers;
+        let image = system.image_name(of_layers);
         self.build(system, &image, |work| {
             if system.builds_ublk {
                 self.bootstrap(system, work, driver::PACKAGES, driver::SCRIPT)?;
             }
-            self.bootstrap(system, work, &system.packages().join(","), "image.sh")?;
+            let packages = system.packages(of_layers).join(",");
+            self.bootstrap(system, work, &packages, "image.sh")?;
             vmlinux::unpack(self.host, work)?;
             let mut names = vec!["packages".to_string(), "root.squashfs".to_string()];
             names.push("vmlinux".to_string());
@@ -332,19 +338,25 @@ impl Builder<'_> {
             return Err(LabError::Lacks(missing));
         }
         // In the cache itself, so that what was built can be renamed and need not be copied.
-        let work = self.cache.join(format!(".stackrace-{}-build", self.mark));
+        let work = self
+            .cache
+            .dir
+            .join(format!(".stackrace-{}-build", self.mark));
         let tree = Undo::RemoveTree(work.clone());
         let entry = self.journal.will("lab build", tree)?;
         self.host.create_dir(&work)?;
-        for (name, text) in system.files() {
+        for (name, text) in system.files(&self.cache.of_layers) {
             let path = work.join(name);
             std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
         }
         let (kernel, version, names) = make(&work)?;
-        let kept = self.cache.join(format!(".stackrace-{}-kept", self.mark));
+        let kept = self
+            .cache
+            .dir
+            .join(format!(".stackrace-{}-kept", self.mark));
         self.journal
             .will("lab build", Undo::RemoveTree(kept.clone()))?;
-        let dir = self.cache.join(name);
+        let dir = self.cache.dir.join(name);
         let image = keep(&work, &kept, kernel, version, &names)?;
         // The last step: an image with this name is always complete.
         std::fs::rename(&kept, &dir).map_err(|error| HostError::path("name", &dir, error))?;
@@ -478,22 +490,23 @@ mod tests {
 
     #[test]
     fn a_damaged_image_is_not_used() {
-        let cache = tempfile::tempdir().unwrap();
-        let work = cache.path().join("work");
+        let dir = tempfile::tempdir().unwrap();
+        let cache = ImageCache::in_dir(dir.path());
+        let work = cache.dir.join("work");
         std::fs::create_dir_all(work.join("boot")).unwrap();
         for name in ["packages", "boot/busybox"] {
             std::fs::write(work.join(name), "zfsutils-linux 2.1\nlibc6 2.36\n").unwrap();
         }
         let names = ["packages".to_string(), "boot/busybox".to_string()];
-        let dir = cache.path().join(system::ALL[0].image_name());
+        let dir = cache.dir_of(&system::ALL[0]);
         keep(&work, &dir, "6.1".to_string(), "0".to_string(), &names).unwrap();
-        let image = find(cache.path(), &system::ALL[0]).unwrap();
+        let image = find(&cache, &system::ALL[0]).unwrap();
         image.verify().unwrap();
         assert_eq!(image.package("libc6").unwrap(), "2.36");
         let mut other = image.clone();
         other.manifest.parts[1].blake3 = "0".repeat(64);
         assert_ne!(image.content(), other.content(), "one recipe, other files");
-        let state = || stock(cache.path());
+        let state = || stock(&cache);
         assert!(matches!(&state()[..], [Stocked::Used(system, _)] if *system == &system::ALL[0]));
         let busybox = image.file("boot/busybox");
         std::fs::write(&busybox, "zfsutils-linux 2.2\nlibc6 2.36\n").unwrap();
@@ -537,17 +550,18 @@ mod tests {
 
     #[test]
     fn what_no_recipe_makes_any_more_is_unneeded() {
-        let cache = tempfile::tempdir().unwrap();
-        let cache = cache.path();
+        let dir = tempfile::tempdir().unwrap();
+        let cache = &ImageCache::in_dir(dir.path());
         let (first, others) = system::ALL.split_first().unwrap();
         let second = &others[0];
         assert!(matches!(find(cache, second), Err(LabError::NoImage(none)) if none == second));
-        let mut expected: Vec<String> = others.iter().map(System::image_name).collect();
+        let name_of = |system: &System| system.image_name(&[]);
+        let mut expected: Vec<String> = others.iter().map(name_of).collect();
         for name in ["image-0036df089b3a", "zfs-2.1-6.1", "zfs-2.0-6.1"] {
-            made(cache, name, "2.1");
+            made(&cache.dir, name, "2.1");
         }
         for name in &expected {
-            made(cache, name, "2.1");
+            made(&cache.dir, name, "2.1");
         }
         expected.push("zfs-2.1-6.1".to_string());
         expected.sort_unstable();
@@ -572,9 +586,9 @@ mod tests {
         assert_eq!(spare, ["zfs-2.0-6.1"], "the first system may need it");
         assert_eq!(unneeded, ["image-0036df089b3a"]);
         for (zfs, needed) in [("2.0", true), ("2.3", false)] {
-            let dir = cache.join(first.image_name());
+            let dir = cache.dir_of(first);
             let _ = std::fs::remove_dir_all(&dir);
-            made(cache, &first.image_name(), zfs);
+            made(&cache.dir, &name_of(first), zfs);
             let [used, spare, unneeded] = sorted();
             assert_eq!(used.contains(&"zfs-2.0-6.1".to_string()), needed);
             assert_eq!(unneeded.len(), if needed { 1 } else { 2 });

@@ -23,7 +23,7 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::process::Process;
 use stackrace_machine::host::{Filling, Host, HostError, Output, argv};
-use stackrace_machine::journal::Undo;
+use stackrace_machine::journal::{self, Undo, UndoKind};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
@@ -531,11 +531,15 @@ pub fn accelerator_found(host: &dyn Host, known: &Path) -> Option<Accelerator> {
 }
 
 /// The accelerator that works here: found out by booting, once after each start of this machine;
-/// what was found is kept in the file `known`.
+/// what was found is kept in the file `known`. `undo` has the ways to undo what the journal of the site lists.
 ///
 /// # Errors
 /// When QEMU is missing or the file cannot be written.
-pub fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accelerator, LabError> {
+pub fn accelerator(
+    site: &MachineSite<'_>,
+    known: &Path,
+    undo: &[&UndoKind],
+) -> Result<Accelerator, LabError> {
     if std::fs::File::options()
         .read(true)
         .write(true)
@@ -554,7 +558,7 @@ pub fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accelerator, 
         },
         Err(error) => return Err(error),
     };
-    let report = stackrace_layers::stack::undo_all(site.host, site.journal)?;
+    let report = journal::undo_all(site.host, site.journal, undo)?;
     if let Some((what, why)) = report.failed.first() {
         return Err(LabError::Refused(format!("could not {what}: {why}")));
     }

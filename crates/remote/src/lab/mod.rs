@@ -14,6 +14,7 @@ mod driver;
 mod error;
 pub mod fault;
 pub mod image;
+pub mod image_cache;
 pub mod kvm_probe;
 pub mod machine;
 mod one_processor;

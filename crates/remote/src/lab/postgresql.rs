@@ -4,9 +4,9 @@
 
 use super::error::LabError;
 use super::image::{Builder, Image};
+use super::image_cache::ImageCache;
 use super::system::System;
 use stackrace_machine::host::{HostError, Needs, Package};
-use std::path::Path;
 
 /// The layer's only file, also in what the kernel unpacks first.
 pub(super) const FILE: &str = "postgresql.squashfs";
@@ -31,8 +31,8 @@ pub fn has(package: &Package) -> bool {
 ///
 /// # Errors
 /// When a file is missing.
-pub fn find(cache: &Path, system: &System) -> Result<Option<Image>, LabError> {
-    let dir = cache.join(system.postgresql_name());
+pub fn find(cache: &ImageCache, system: &System) -> Result<Option<Image>, LabError> {
+    let dir = cache.dir.join(system.postgresql_name(&cache.of_layers));
     dir.is_dir().then(|| Image::open(&dir)).transpose()
 }
 
@@ -45,7 +45,8 @@ impl Builder<'_> {
         if let Some(found) = find(self.cache, system)? {
             return Ok(found);
         }
-        self.build(system, &system.postgresql_name(), |work| {
+        let name = system.postgresql_name(&self.cache.of_layers);
+        self.build(system, &name, |work| {
             // What the image has is not packed once more.
             let (from, to) = (image.file("packages"), work.join("image-packages"));
             std::fs::copy(&from, &to).map_err(|error| HostError::path("copy", &from, error))?;
@@ -74,11 +75,13 @@ mod tests {
 
     #[test]
     fn a_layer_fits_one_image_alone() {
-        let cache = tempfile::tempdir().unwrap();
-        let mut names: Vec<String> = ALL.iter().map(System::postgresql_name).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let cache = ImageCache::in_dir(dir.path());
+        let names = ALL.iter().map(|system| system.postgresql_name(&[]));
+        let mut names: Vec<String> = names.collect();
         for (system, name) in ALL.iter().zip(&names) {
-            assert!(name.ends_with(&system.image_name()), "{name}");
-            assert!(find(cache.path(), system).unwrap().is_none());
+            assert!(name.ends_with(&system.image_name(&[])), "{name}");
+            assert!(find(&cache, system).unwrap().is_none());
         }
         names.dedup();
         assert_eq!(names.len(), ALL.len());

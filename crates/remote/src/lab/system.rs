@@ -1,6 +1,5 @@
 //! Operating systems a guest may have. A new one is an entry here, and its files in `recipe/`.
 
-use stackrace_layers::stack;
 use stackrace_machine::host::Package;
 use std::fmt;
 
@@ -105,11 +104,11 @@ pub fn named(name: &str) -> Option<&'static System> {
 }
 
 impl System {
-    /// Name of the image that this program's recipe gives.
-    pub fn image_name(&self) -> String {
+    /// Name of the image that this program's recipe gives, with the packages that layers need.
+    pub fn image_name(&self, of_layers: &[Package]) -> String {
         let mut hash = blake3::Hasher::new();
-        let packages = ("packages of layers", self.packages().join(" "));
-        for (name, text) in self.recipe().chain([packages]) {
+        let packages = ("packages of layers", self.packages(of_layers).join(" "));
+        for (name, text) in self.recipe(of_layers).chain([packages]) {
             hash.update(name.as_bytes()).update(&[0]);
             hash.update(text.as_bytes()).update(&[0]);
         }
@@ -118,9 +117,13 @@ impl System {
     }
 
     /// Name of the layer of PostgreSQL for its image, after its own recipe too.
-    pub fn postgresql_name(&self) -> String {
+    pub fn postgresql_name(&self, of_layers: &[Package]) -> String {
         let hash = blake3::hash(POSTGRESQL.as_bytes()).to_hex();
-        format!("postgresql-{}-{}", &hash[..HASH_LEN / 2], self.image_name())
+        format!(
+            "postgresql-{}-{}",
+            &hash[..HASH_LEN / 2],
+            self.image_name(of_layers)
+        )
     }
 
     /// Returns true if its distribution has a package that not every one has.
@@ -135,9 +138,9 @@ impl System {
 
     /// All packages of its image, besides the essential ones: what every guest needs, then what layers
     /// need.
-    pub(super) fn packages(&self) -> Vec<&'static str> {
+    pub(super) fn packages(&self, of_layers: &[Package]) -> Vec<&'static str> {
         let common = include_str!("recipe/packages").lines();
-        let of_layers = stack::packages(self.release).into_iter();
+        let of_layers = self.its(of_layers).into_iter();
         let of_layers = of_layers.filter(|package| package.pinned.is_none());
         common
             .filter(|line| !line.starts_with('#'))
@@ -146,20 +149,27 @@ impl System {
     }
 
     /// The files its image and what is added to it are built with, by name.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
+    pub(super) fn files(
+        &self,
+        of_layers: &[Package],
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
         let zfs = ("zfs.sh", include_str!("recipe/zfs.sh").to_string());
         let postgresql = ("postgresql.sh", POSTGRESQL.to_string());
-        self.recipe().chain([zfs, postgresql])
+        self.recipe(of_layers).chain([zfs, postgresql])
     }
 
     /// Inputs that the image follows from.
-    fn recipe(&self) -> impl Iterator<Item = (&'static str, String)> {
+    fn recipe(
+        &self,
+        of_layers: &[Package],
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let kernel = self.kernel;
         let common = COMMON
             .iter()
-            .map(|(name, text)| (*name, text.replace(KERNEL, self.kernel)));
+            .map(move |(name, text)| (*name, text.replace(KERNEL, kernel)));
         let own = [
             ("sources.list", self.sources.to_string()),
-            ("pinned", self.pinned()),
+            ("pinned", self.pinned(of_layers)),
         ];
         // Of those with a hypervisor alone: it is no part of the other images, nor of their names.
         let hypervisor = self.hypervisor.map(|package| {
@@ -177,9 +187,18 @@ impl System {
         common.chain(own).chain(hypervisor).chain(driver)
     }
 
+    /// Those of some packages that a guest with this system gets, each once, by name.
+    fn its(&self, packages: &[Package]) -> Vec<Package> {
+        let mut its: Vec<Package> = packages.to_vec();
+        its.retain(|package| self.has(package));
+        its.sort_unstable_by_key(|package| package.name);
+        its.dedup();
+        its
+    }
+
     /// Packages of layers that the distribution lacks: address and SHA-256, one a line.
-    fn pinned(&self) -> String {
-        let packages = stack::packages(self.release).into_iter();
+    fn pinned(&self, of_layers: &[Package]) -> String {
+        let packages = self.its(of_layers).into_iter();
         let lines = packages.filter_map(|package| package.pinned);
         lines.map(|pinned| pinned.join(" ") + "\n").collect()
     }
@@ -195,20 +214,32 @@ impl fmt::Display for System {
 mod tests {
     use super::*;
 
+    const OF_LAYERS: &[Package] = &[
+        Package {
+            only_on: Some("debian-13"),
+            ..Package::new("netatalk", &["afpd"])
+        },
+        Package::new("e2fsprogs", &["mkfs.ext4"]),
+        Package::new("e2fsprogs", &["mkfs.ext4"]),
+    ];
+
     #[test]
     fn every_system_has_a_recipe_of_its_own() {
         for system in ALL {
             assert_eq!(named(system.name), Some(system));
-            assert!(system.image_name().starts_with(system.name));
+            assert!(system.image_name(OF_LAYERS).starts_with(system.name));
             assert!(system.sources.contains(system.suite));
-            assert!(system.packages().contains(&"e2fsprogs"));
+            let packages = system.packages(OF_LAYERS);
+            let once = packages.iter().filter(|name| **name == "e2fsprogs");
+            assert_eq!(once.count(), 1);
         }
         assert_eq!(named(DEFAULT), Some(&ALL[0]));
         assert_eq!(named("debian"), None);
-        assert!(ALL[0].packages().contains(&"netatalk"));
+        assert!(ALL[0].packages(OF_LAYERS).contains(&"netatalk"));
         let older = named("debian-12").unwrap();
-        assert!(!older.packages().contains(&"netatalk"));
-        let mut hashes: Vec<String> = ALL.iter().map(System::image_name).collect();
+        assert!(!older.packages(OF_LAYERS).contains(&"netatalk"));
+        let names = ALL.iter().map(|system| system.image_name(OF_LAYERS));
+        let mut hashes: Vec<String> = names.collect();
         hashes
             .iter_mut()
             .for_each(|name| *name = name.rsplit('-').next().unwrap().to_owned());

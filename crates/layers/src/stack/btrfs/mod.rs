@@ -14,7 +14,7 @@ use crate::stack::layer::{
 };
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, Needs, Package, argv};
 use std::ffi::OsStr;
@@ -93,6 +93,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         let profiles = profiles.map(|profile| Fact::new("profile", profile));
         lines("space", text).into_iter().chain(profiles).collect()
     }],
+    over_shell: OverShell::Nearest("native = { file-system = \"btrfs\", size = \"1 GiB\" }"),
     tried: Tried {
         shapes: &[
             &[

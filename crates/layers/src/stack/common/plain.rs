@@ -59,6 +59,21 @@ impl Plain {
     }
 }
 
+/// Needs of a file system with this name to the kernel.
+fn needs(
+    kind: &'static str,
+    tools: &'static [&'static str],
+    packages: &'static [Package],
+) -> Needs {
+    Needs {
+        root: true,
+        tools,
+        packages,
+        file_system: Some(kind),
+        ..Needs::default()
+    }
+}
+
 /// One of these file systems as a study asks for it.
 struct Asked {
     of: &'static Plain,
@@ -80,13 +95,7 @@ impl Layer for Asked {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: self.of.tools,
-            packages: self.of.packages,
-            file_system: Some(self.kind()),
-            ..Needs::default()
-        }
+        needs(self.kind(), self.of.tools, self.of.packages)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -203,13 +212,7 @@ impl Layer for AskedUnmarked {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: self.of.tools,
-            packages: self.of.packages,
-            file_system: Some(self.kind()),
-            ..Needs::default()
-        }
+        needs(self.kind(), self.of.tools, self.of.packages)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

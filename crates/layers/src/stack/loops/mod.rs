@@ -14,7 +14,7 @@ use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::owned::held::HeldDir;
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
@@ -67,6 +67,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         name: "losetup",
         run: imagined::losetup,
     }],
+    over_shell: OverShell::Nearest("native, which makes its own device on a file"),
     tried: Tried {
         changes: &["losetup"],
         standing: "losetup --list --noheadings | grep -F $places",

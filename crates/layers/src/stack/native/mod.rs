@@ -19,7 +19,7 @@ use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs;
 use device::{DETACH, attach_image, with};
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Filling, Host, Needs, argv};
 use std::ffi::OsString;
@@ -57,6 +57,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     parse,
     undo: &[DETACH],
     imagined: imagined::TOOLS,
+    over_shell: OverShell::Runs,
     tried: Tried {
         shapes: &[
             &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],

@@ -1,6 +1,6 @@
 //! What a layer owns is in its own file or folder, and the how-to names every file of a new one.
 
-use crate::stack::{ALL, LayerKind};
+use crate::stack::{ALL, LayerKind, packages};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ const SHARED: [&str; 16] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 22] = [
+const ELSEWHERE: [(&str, &[&str], &str); 21] = [
     (
         "crates/base/src/event/figure.rs",
         &["devices"],
@@ -35,14 +35,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 22] = [
         "src/cli/report.rs",
         &["md"],
         "the ending of a file in Markdown",
-    ),
-    (
-        "crates/places/src/place/shell/study.rs",
-        &[
-            "bare", "btrfs", "dataset", "dir", "ext2", "ext3", "ext4", "loop", "native", "script",
-            "xfs", "zpool", "zvol",
-        ],
-        "what a machine can have that has nothing but a shell, and the nearest to what it cannot",
     ),
     (
         "crates/machine/src/host/tools.rs",
@@ -332,4 +324,15 @@ fn every_layer_is_tried() {
         let tried = lines.iter().any(|line| line.starts_with(&begin));
         assert!(tried, "{} is in no stack that is tried", kind.name);
     }
+}
+
+#[test]
+fn guests_of_the_lab_get_the_packages_of_layers() {
+    let packages = packages();
+    let only_on = |name: &str| {
+        let package = packages.iter().find(|package| package.name == name);
+        package.unwrap().only_on
+    };
+    assert_eq!(only_on("e2fsprogs"), None);
+    assert_eq!(only_on("netatalk"), Some("debian-13"));
 }

@@ -42,6 +42,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     words: &[&zfs::DATASET],
     parse,
     reads: &[|text| zfs::facts(&[], &[zfs::lines(text), zfs::table(text)].concat())],
+    over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
 

@@ -103,6 +103,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         changes: &["zfs", "zpool"],
         standing: "[ -d /proc/spl ] && zpool list -H",
     },
+    over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
 

@@ -6,10 +6,15 @@ use crate::stack::common::words::{
 };
 use crate::stack::error::LayerError;
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
+
+/// The like of all of them, which the tools of a machine make by themselves.
+pub(super) const OVER_SHELL: OverShell = OverShell::Nearest(
+    "native = { file-system = \"zfs\", size = \"1 GiB\" }, or dir on a pool of yours",
+);
 
 /// Properties there is no setting for.
 pub(crate) const PROPERTIES: SettingDoc = SettingDoc::texts(

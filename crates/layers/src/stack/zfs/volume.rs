@@ -83,6 +83,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         )],
         ..Tried::NOWHERE
     },
+    over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
 

@@ -44,12 +44,12 @@ const ELSEWHERE: [(&str, &[&str], &str); 19] = [
         "the loads of published studies, and what of ours stands beside them",
     ),
     (
-        "crates/load/src/import/importers/pgbench.rs",
+        "crates/import/src/import/importers/pgbench.rs",
         &["postgresql"],
         "a kind that pgbench measures as well",
     ),
     (
-        "crates/load/src/import/signs.rs",
+        "crates/import/src/import/signs.rs",
         &["bonnie++"],
         "the name of a tool",
     ),
@@ -104,7 +104,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 19] = [
         "the names of purposes",
     ),
     (
-        "src/cli/args/own_program.rs",
+        "crates/options/src/options/own_program.rs",
         &["command"],
         "the name of an argument",
     ),

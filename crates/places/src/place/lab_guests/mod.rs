@@ -12,6 +12,7 @@ use stackrace_base::event::{Event, Fact, FactFigure, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, unknown_word};
 use stackrace_base::unit;
+use stackrace_layers::stack;
 use stackrace_machine::host::{Host, LabDisk, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_remote::lab::description::Description;
@@ -99,7 +100,8 @@ pub fn in_the_lab<T>(
     let known = context.store_dir()?.join(ACCELERATOR);
     temporary::work(context, &host, |journal, id| {
         let sites = sites(&host, journal, &temporary::dir(context, id)?, images)?;
-        let accelerator = machine::accelerator(&sites[0], &known).map_err(unable)?;
+        let accelerator = machine::accelerator(&sites[0], &known, stack::undo_kinds());
+        let accelerator = accelerator.map_err(unable)?;
         work(&sites, accelerator)
     })
 }

@@ -1,12 +1,10 @@
 //! What a study may ask of a machine that has nothing but a shell.
 
 use stackrace_base::failure::Failure;
+use stackrace_base::setting::OverShell;
+use stackrace_layers::stack;
 use stackrace_load::programs;
-use stackrace_load::workload::OverShell;
 use stackrace_study::study::Study;
-
-/// Layers that need nothing of this program there.
-const LAYERS: [&str; 3] = ["dir", "native", "script"];
 
 /// Refuses a study that asks for what cannot be had over a shell, before anything is touched.
 ///
@@ -18,7 +16,7 @@ pub fn check(study: &Study) -> Result<(), Failure> {
         let layers = &configuration.stack.layers;
         for layer in layers
             .iter()
-            .filter(|layer| !LAYERS.contains(&layer.kind()))
+            .filter(|layer| layer_over_shell(layer.kind()) != OverShell::Runs)
         {
             wrong.push(format!(
                 "the layer {} needs this program there; {}",
@@ -34,7 +32,7 @@ pub fn check(study: &Study) -> Result<(), Failure> {
     for head in study
         .workload_heads
         .iter()
-        .filter(|head| over_shell(&head.kind) != OverShell::Runs)
+        .filter(|head| workload_over_shell(&head.kind) != OverShell::Runs)
     {
         wrong.push(format!(
             "the workload {} ({}) needs this program there; {}",
@@ -63,59 +61,42 @@ pub fn check(study: &Study) -> Result<(), Failure> {
     }
 }
 
-/// Layers whose like can be had over a shell, each with it.
-const NEAREST_LAYERS: &[(&[&str], &str)] = &[
-    (
-        &["zpool", "dataset", "zvol", "bare"],
-        "native = { file-system = \"zfs\", size = \"1 GiB\" }, or dir on a pool of yours",
-    ),
-    (
-        &["ext2", "ext3", "ext4"],
-        "native = { file-system = \"ext4\", size = \"1 GiB\" }",
-    ),
-    (
-        &["xfs"],
-        "native = { file-system = \"xfs\", size = \"1 GiB\" }",
-    ),
-    (
-        &["btrfs"],
-        "native = { file-system = \"btrfs\", size = \"1 GiB\" }",
-    ),
-    (&["loop"], "native, which makes its own device on a file"),
-];
-
-/// Returns the advice of a table for a word; `None` if it has none.
-fn nearest(table: &[(&[&str], &'static str)], kind: &str) -> Option<String> {
-    let mut rows = table.iter();
-    let row = rows.find(|(kinds, _)| kinds.contains(&kind))?;
-    Some(format!("the nearest is {}", row.1))
-}
-
 fn nearest_layer(kind: &str) -> String {
-    nearest(NEAREST_LAYERS, kind).unwrap_or_else(|| {
-        "the nearest are dir, on storage that is there, and script, with commands of your own"
-            .to_owned()
-    })
+    nearest(
+        layer_over_shell(kind),
+        "are dir, on storage that is there, and script, with commands of your own",
+    )
 }
 
 fn nearest_workload(kind: &str) -> String {
-    match over_shell(kind) {
+    nearest(
+        workload_over_shell(kind),
+        "is command, with a program that is installed there",
+    )
+}
+
+/// The advice for a kind; `otherwise` where nothing of its own is said.
+fn nearest(way: OverShell, otherwise: &str) -> String {
+    match way {
         OverShell::Nearest(setting) => format!("the nearest is {setting}"),
-        OverShell::Runs | OverShell::Never => {
-            "the nearest is command, with a program that is installed there".to_owned()
-        }
+        OverShell::Runs | OverShell::Never => format!("the nearest {otherwise}"),
     }
 }
 
+/// The way to have a layer there.
+fn layer_over_shell(kind: &str) -> OverShell {
+    let kind = stack::ALL.iter().find(|known| known.name == kind);
+    kind.map_or(OverShell::Never, |kind| kind.over_shell)
+}
+
 /// The way to have a workload there.
-fn over_shell(kind: &str) -> OverShell {
+fn workload_over_shell(kind: &str) -> OverShell {
     programs::kind(kind).map_or(OverShell::Never, |kind| kind.over_shell)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_layers::stack;
     use stackrace_machine::host::plan::Fault;
     use stackrace_run::prepare::preflight;
     use stackrace_run::prepare::study_file;
@@ -132,17 +113,13 @@ mod tests {
 
     #[test]
     fn advice_names_layers_and_settings_that_exist() {
-        let layer = |name: &&&str| stack::ALL.iter().any(|kind| kind.name == **name);
-        let words = |table: &'static [(&[&str], &str)]| table.iter().flat_map(|row| row.0);
-        assert_eq!(words(NEAREST_LAYERS).find(|name| !layer(name)), None);
-        let of_layers = NEAREST_LAYERS.iter().map(|(_, advice)| *advice);
-        let of_workloads = programs::workloads()
-            .iter()
-            .filter_map(|kind| match kind.over_shell {
-                OverShell::Nearest(advice) => Some(advice),
-                OverShell::Runs | OverShell::Never => None,
-            });
-        for advice in of_layers.chain(of_workloads) {
+        let of_layers = stack::ALL.iter().map(|kind| kind.over_shell);
+        let of_workloads = programs::workloads().iter().map(|kind| kind.over_shell);
+        let advice = of_layers.chain(of_workloads).filter_map(|way| match way {
+            OverShell::Nearest(advice) => Some(advice),
+            OverShell::Runs | OverShell::Never => None,
+        });
+        for advice in advice {
             // What stands in it of a study is read as one.
             let Some(end) = advice.find('}') else {
                 continue;

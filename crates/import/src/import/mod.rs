@@ -16,4 +16,4 @@ mod signs;
 mod tests;
 mod unfolded;
 
-pub use importers::{importers, read, source};
+pub use importers::{ALL, read, source};

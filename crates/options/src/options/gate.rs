@@ -7,53 +7,55 @@ use clap::Args;
 /// Arguments of `stackrace gate`.
 #[derive(Debug, Args)]
 #[command(after_help = GATE)]
-pub(in crate::cli) struct Gate {
+pub struct Gate {
     /// The run: its id, the first characters of its id, or `last`; with --baseline, three runs or
     /// more
     #[arg(default_value = "last", value_name = "RUN")]
-    pub(in crate::cli) runs: Vec<String>,
+    pub runs: Vec<String>,
     /// The limit: how much worse is too much
     #[arg(long, value_name = "SHARE")]
-    pub(in crate::cli) worse_than: String,
+    pub worse_than: String,
     /// The configuration to judge [default: the second of two, or the only one]
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) configuration: Option<String>,
+    pub configuration: Option<String>,
     /// Compare with this configuration of the same run, round by round [default: the first of two]
+    // The other side is the one or the other.
     #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
-    pub(in crate::cli) against: Option<String>,
+    pub against: Option<String>,
     /// Compare with another run instead, unpaired; if it has several configurations, with the one
     /// of the same name. Repeat it: an answer needs three runs on each side
     #[arg(long, value_name = "RUN[/NAME]")]
-    pub(in crate::cli) baseline: Vec<String>,
+    pub baseline: Vec<String>,
     /// Compare even different work or different machines; the notes say what differs
     #[arg(long, requires = "baseline")]
-    pub(in crate::cli) anyway: bool,
+    pub anyway: bool,
     /// Only this workload; may be given several times [default: the overall figure]
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) workload: Vec<String>,
+    pub workload: Vec<String>,
     /// This metric of the workloads [default: the primary one of each]
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) metric: Option<String>,
+    pub metric: Option<String>,
     /// Confidence of all statements together [default: the run's]
     #[arg(long, value_name = "SHARE")]
-    pub(in crate::cli) confidence: Option<String>,
+    pub confidence: Option<String>,
     /// Exit code of an undecided question
     #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
-    pub(in crate::cli) undecided: Undecided,
+    pub undecided: Undecided,
     /// Print JSON, for programs
+    // Standard output takes one form.
     #[arg(long, conflicts_with = "markdown")]
-    pub(in crate::cli) json: bool,
+    pub json: bool,
     /// Also write a JUnit file, which CI systems show beside the tests; each figure is a test case
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) junit: Option<PathBuf>,
+    pub junit: Option<PathBuf>,
     /// Print Markdown, for the summary of a CI job
     #[arg(long)]
-    pub(in crate::cli) markdown: bool,
+    pub markdown: bool,
 }
 
 /// Meaning of an undecided question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::cli) enum Undecided {
+pub enum Undecided {
     /// Exit with 0.
     Pass,
     /// Exit with 6.

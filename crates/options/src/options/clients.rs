@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use stackrace_places::place::machine_options::ClientsOptions;
-
 /// The clients of one storage.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct ClientsArgs {
+pub struct ClientsArgs {
     /// Measure with all these clients at the same time: the directories must be the same storage on
     /// each of them. Started over ssh, on the nodes of a Slurm allocation (or srun:NODE,...), on the
     /// hosts of a host file, in the pods of a Job. This program is copied there
@@ -14,43 +12,35 @@ pub(in crate::cli) struct ClientsArgs {
         long = "clients",
         value_name = "ssh:HOST,...|srun|mpirun:FILE|kubernetes:JOB"
     )]
-    pub(in crate::cli) started: Option<String>,
+    pub started: Option<String>,
     /// Processes on each client [default: 1, or what the study's factor `processes` needs]
+    // Of clients: without clients there are none.
     #[arg(long, value_name = "N", requires = "started", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(in crate::cli) processes: Option<u32>,
+    pub processes: Option<u32>,
+    /// A Slurm allocation.
     #[command(flatten)]
-    allocation: Allocation,
+    pub allocation: Allocation,
 }
 
 /// A Slurm allocation, which Slurm says itself.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Allocation {
+pub struct Allocation {
     /// Machines of the job, as Slurm writes them
+    // Slurm sets the variable; the option is for it alone.
     #[arg(long, hide = true, env = "SLURM_JOB_NODELIST", hide_env = true)]
     nodes_allocated: Option<String>,
 }
 
 impl Allocation {
     /// Its nodes, as Slurm writes them; none: this runs in none.
-    pub(in crate::cli) fn nodes(&self) -> Option<&str> {
+    pub fn nodes(&self) -> Option<&str> {
         self.nodes_allocated.as_deref()
-    }
-}
-
-impl ClientsArgs {
-    /// Which clients these are.
-    pub(in crate::cli) fn options(&self) -> ClientsOptions<'_> {
-        ClientsOptions {
-            started: self.started.as_deref(),
-            processes: self.processes,
-            allocation: self.allocation.nodes(),
-        }
     }
 }
 
 /// Arguments of `stackrace agent serve`.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(in crate::cli) struct Serving {
+pub struct Serving {
     /// End after so many seconds without a word from the coordinator
     #[arg(long, value_name = "SECONDS")]
     silence: Option<u32>,
@@ -58,7 +48,7 @@ pub(in crate::cli) struct Serving {
 
 impl Serving {
     /// Time without a word after which a client is waited for no more; `None` if there is no such limit.
-    pub(in crate::cli) fn silence(self) -> Option<Duration> {
+    pub fn silence(self) -> Option<Duration> {
         self.silence
             .map(|seconds| Duration::from_secs(seconds.into()))
     }

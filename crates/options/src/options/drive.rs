@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 /// Commands on a drive. It is opened for reading only.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum DriveVerb {
+pub enum DriveVerb {
     /// Read a drive at about 1,500 places and print a card of it (under a minute on a hard disk)
     Fit {
         /// The drive: /dev/disk/by-id/...

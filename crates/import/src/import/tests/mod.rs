@@ -15,16 +15,30 @@ mod stated;
 
 use damage::goldens;
 
-use super::importers::ALL;
-use super::*;
-use crate::tools;
+use super::ALL;
 use stackrace_base::event::Fact;
-use stackrace_base::printed::{ImportError, Imported};
+use stackrace_base::printed::{ImportError, ImportSource, Imported};
+use stackrace_load::tools::{self, importers};
 
 /// A real output.
 pub(super) fn golden(name: &str) -> String {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("tests/golden");
     fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// Reads a text, by all importers.
+pub(super) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+    super::read(importers(), text, tool)
+}
+
+/// Reads a text as that of a file, by all importers.
+pub(super) fn source(
+    name: Option<String>,
+    file: &str,
+    text: String,
+    tool: Option<&str>,
+) -> Result<ImportSource, ImportError> {
+    super::source(importers(), name, file, text, tool)
 }
 
 /// Reads the results in one, by content alone.
@@ -451,8 +465,8 @@ fn the_how_to_on_importers_is_true() {
     for importer in ALL {
         let name = importer.name;
         let files = [
-            format!("crates/load/src/import/importers/{name}.rs"),
-            format!("crates/load/src/import/importers/{name}/mod.rs"),
+            format!("crates/import/src/import/importers/{name}.rs"),
+            format!("crates/import/src/import/importers/{name}/mod.rs"),
         ];
         assert!(
             files.iter().any(|file| root.join(file).exists()),
@@ -484,7 +498,7 @@ fn the_how_to_on_importers_is_true() {
         with.count()
     };
     assert_eq!(
-        registered("crates/load/src/import/importers", "mod.rs"),
+        registered("crates/import/src/import/importers", "mod.rs"),
         ALL.len()
     );
     assert_eq!(

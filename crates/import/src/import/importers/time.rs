@@ -273,7 +273,7 @@ mod tests {
     use crate::import::tests::{has, refused};
 
     fn read(text: &str) -> Vec<stackrace_base::printed::Imported> {
-        crate::import::read(text, Some("time")).unwrap_or_else(|why| panic!("{why}: {text}"))
+        crate::import::tests::read(text, Some("time")).unwrap_or_else(|why| panic!("{why}: {text}"))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 /// The option that puts this program on the machines of `--on`, or not.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct AgentArgs {
+pub struct AgentArgs {
     /// What is put on the machines of --on: this program, or nothing. With `none` every command runs
     /// on the machine's own POSIX shell, and the workloads are programs installed there
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = AgentChoice::Copy)]
@@ -22,7 +22,7 @@ enum AgentChoice {
 
 impl AgentArgs {
     /// Returns true if nothing is put there.
-    pub(in crate::cli) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         self.agent == AgentChoice::None
     }
 }

@@ -4,11 +4,11 @@ use clap::Args;
 
 /// Arguments of `stackrace doctor`.
 #[derive(Debug, Clone, Copy, Args)]
-pub(in crate::cli) struct Doctor {
+pub struct Doctor {
     /// Skip the check for noise, which takes 3 s
     #[arg(long)]
-    pub(in crate::cli) quick: bool,
+    pub quick: bool,
     /// Print JSON, for programs
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub json: bool,
 }

@@ -6,18 +6,18 @@ use clap::Args;
 
 /// Arguments of `stackrace runs`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Runs {
+pub struct Runs {
     /// Print JSON, for programs: one object for each run, the oldest first
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub json: bool,
     /// What to do with them instead of listing them
     #[command(subcommand)]
-    pub(in crate::cli) verb: Option<RunsVerb>,
+    pub verb: Option<RunsVerb>,
 }
 
 /// Further commands on runs on record.
 #[derive(Debug, clap::Subcommand)]
-pub(in crate::cli) enum RunsVerb {
+pub enum RunsVerb {
     /// Put tags on a run: a tag names the run in every command
     Tag {
         /// The run: an id, the beginning of one, a tag, or `last`
@@ -35,6 +35,7 @@ pub(in crate::cli) enum RunsVerb {
     /// clean` comes first. A name that is not clear removes nothing, also of the others.
     Rm {
         /// Runs to remove: ids, or beginnings of ids
+        // No default: the last run would be removed by a slip.
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
@@ -46,6 +47,7 @@ pub(in crate::cli) enum RunsVerb {
         #[arg(long, value_name = "N")]
         keep: usize,
         /// Remove them
+        // Runs are gone for good: without it they are only listed.
         #[arg(long)]
         yes: bool,
     },
@@ -53,43 +55,33 @@ pub(in crate::cli) enum RunsVerb {
 
 /// Arguments of `stackrace export`.
 #[derive(Debug, Args)]
-#[command(after_help = export_tables())]
-pub(in crate::cli) struct Export {
+pub struct Export {
     /// Runs, all in one table: ids, the first characters of ids, or `last`
     #[arg(default_value = "last", value_name = "RUN")]
-    pub(in crate::cli) runs: Vec<String>,
+    pub runs: Vec<String>,
     /// csv, json, parquet [default: by the name of the file, else csv]
     #[arg(long, short)]
-    pub(in crate::cli) format: Option<String>,
+    pub format: Option<String>,
     /// Which table, or `all`, which needs a directory
     #[arg(long, short, default_value = "observations")]
-    pub(in crate::cli) table: String,
+    pub table: String,
     /// Write here instead of printing; in a directory the file is named after the table
     #[arg(long, short, value_name = "FILE|DIR")]
-    pub(in crate::cli) output: Option<PathBuf>,
-}
-
-/// The tables, shown under `stackrace export --help`.
-fn export_tables() -> String {
-    let lines: Vec<String> = stackrace_show::export::ALL
-        .iter()
-        .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
-        .collect();
-    format!("Tables:\n{}", lines.join("\n"))
+    pub output: Option<PathBuf>,
 }
 
 /// Which runs go into which database.
 #[derive(Debug, Args)]
 #[command(after_help = PASSWORDS)]
-pub(in crate::cli) struct Push {
+pub struct Push {
     /// The database: `postgresql://USER@HOST/DATABASE` as for psql, or `@FILE` for a file with it
-    pub(in crate::cli) database: String,
+    pub database: String,
     /// Runs to push: ids, beginnings of ids, tags, or `last`
     #[arg(default_value = "last", value_name = "RUN")]
-    pub(in crate::cli) runs: Vec<String>,
+    pub runs: Vec<String>,
     /// Push every run of the store
     #[arg(long)]
-    pub(in crate::cli) all: bool,
+    pub all: bool,
 }
 
 /// Sources of passwords, shown under `stackrace push --help`.

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 /// Commands on the power cuts of a run.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum CrashVerb {
+pub enum CrashVerb {
     /// List what was lost in a run; with a number, make that loss again and show how it came about
     Show {
         /// The run: its id, or the beginning of it

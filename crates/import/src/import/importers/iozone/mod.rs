@@ -195,7 +195,8 @@ mod tests {
         has(&results[2], "random write", "B/s", 31446.0 * 1024.0);
         // A unit that only the command tells.
         let text = golden("iozone/iozone-3.4_table-alone.txt");
-        let operations = crate::import::read(&text.replace(" -e ", " -O -e "), None).unwrap();
+        let operations =
+            crate::import::tests::read(&text.replace(" -e ", " -O -e "), None).unwrap();
         has(&operations[0], "read", "op/s", 5184.0);
         assert!(
             refused(&text.replace(" -e ", " -N -e "))
@@ -203,7 +204,7 @@ mod tests {
                 .contains("kBytes/sec")
         );
         let alone = text.split_once('\n').unwrap().1;
-        let alone = crate::import::read(alone, None).unwrap();
+        let alone = crate::import::tests::read(alone, None).unwrap();
         assert!(alone[0].notes[0].contains("unit"), "{:?}", alone[0].notes);
     }
 
@@ -211,7 +212,7 @@ mod tests {
     fn a_last_row_that_may_have_lost_a_digit_is_refused() {
         let text = golden("iozone/iozone-3.4_table-alone.txt");
         let whole = text.trim_end();
-        assert_eq!(crate::import::read(whole, None).unwrap().len(), 3);
+        assert_eq!(crate::import::tests::read(whole, None).unwrap().len(), 3);
         assert_eq!(refused(&whole[..whole.len() - 1]).line, 6);
     }
 

@@ -15,14 +15,11 @@ mod time;
 mod tiotest;
 mod vdbench;
 
-use std::sync::LazyLock;
-
 use super::{doubts, pasted, signs, unfolded};
-use crate::tools;
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
-/// Every importer but those of the classic tools, alphabetical; [`importers`] has them all.
-pub(super) const ALL: &[Importer] = &[
+/// Every importer but those of the classic tools, alphabetical.
+pub const ALL: &[Importer] = &[
     dbench::IMPORTER,
     dd::IMPORTER,
     elbencho::IMPORTER,
@@ -39,31 +36,24 @@ pub(super) const ALL: &[Importer] = &[
     vdbench::IMPORTER,
 ];
 
-/// Every importer, alphabetical: those of this room and those of the tools.
-pub fn importers() -> &'static [Importer] {
-    static IMPORTERS: LazyLock<Vec<Importer>> = LazyLock::new(|| {
-        let tools = tools::ALL.iter().map(|tool| tool.importer);
-        let mut importers: Vec<Importer> = ALL.iter().copied().chain(tools).collect();
-        importers.sort_by_key(|importer| importer.name);
-        importers
-    });
-    &IMPORTERS
-}
-
-/// Every result in a text, by all importers that recognise it (`time dd …` prints for both), or by
+/// Every result in a text, by all of some importers that recognise it (`time dd …` prints for both), or by
 /// the one that is named. What a mail or a page did to the text is undone first.
 ///
 /// # Errors
 /// Nothing recognises the text, the named importer is unknown, one cannot read it, or a part of it
 /// would be passed over.
-pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+pub fn read(
+    importers: &[Importer],
+    text: &str,
+    tool: Option<&str>,
+) -> Result<Vec<Imported>, ImportError> {
     let decoded = pasted::decoded(text);
     let (text, starts) = match &decoded {
         Some((decoded, starts)) => (decoded.as_str(), starts.as_slice()),
         None => (text, [].as_slice()),
     };
     let plain = pasted::plain(text);
-    let mut results = read_pasted(&plain, tool).map_err(|misread| ImportError {
+    let mut results = read_pasted(importers, &plain, tool).map_err(|misread| ImportError {
         // The line that the user sees.
         line: starts
             .get(misread.line - 1)
@@ -75,17 +65,25 @@ pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError
 }
 
 /// Reads a text, and where that cannot be done tries what a page or a mail may have done to its lines.
-fn read_pasted(plain: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
-    let refused = match read_plain(plain, tool) {
+fn read_pasted(
+    importers: &[Importer],
+    plain: &str,
+    tool: Option<&str>,
+) -> Result<Vec<Imported>, ImportError> {
+    let refused = match read_plain(importers, plain, tool) {
         Ok(results) => return Ok(results),
         Err(refused) => refused,
     };
     let moved = pasted::paragraphs(plain);
     // A page that was pasted whole: what is indented in it may be the output.
-    if let Some(Ok(results)) = moved.as_deref().map(|moved| read_plain(moved, tool)) {
+    if let Some(Ok(results)) = moved
+        .as_deref()
+        .map(|moved| read_plain(importers, moved, tool))
+    {
         return Ok(results);
     }
-    let unfold = |text: &str| unfolded::read(text, &refused, |text| read_plain(text, tool));
+    let unfold =
+        |text: &str| unfolded::read(text, &refused, |text| read_plain(importers, text, tool));
     let unfolded = unfold(plain);
     match (&unfolded, moved) {
         (Some(Ok(_)), _) | (_, None) => unfolded,
@@ -94,16 +92,20 @@ fn read_pasted(plain: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportE
     .unwrap_or_else(|| Err(refused.clone()))
 }
 
-fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+fn read_plain(
+    importers: &[Importer],
+    text: &str,
+    tool: Option<&str>,
+) -> Result<Vec<Imported>, ImportError> {
     let readers: Vec<&Importer> = match tool {
         // A tool that was named reads the text even where it would not recognise it: its refusal
         // names the line.
-        Some(tool) => importers()
+        Some(tool) => importers
             .iter()
             .filter(|importer| importer.name == tool)
             .collect(),
         None => {
-            let all = importers().iter();
+            let all = importers.iter();
             all.filter(|importer| (importer.recognises)(text)).collect()
         }
     };
@@ -142,7 +144,7 @@ fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportErr
         }
     }
     if results.is_empty() {
-        return Err(unknown(text));
+        return Err(unknown(importers, text));
     }
     Ok(results)
 }
@@ -151,7 +153,7 @@ fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportErr
 const LANGUAGE: &str = "; if it is in another language, run the tool with LC_ALL=C";
 
 /// Explains why a text that no importer recognises is none of theirs.
-fn unknown(text: &str) -> ImportError {
+fn unknown(importers: &[Importer], text: &str) -> ImportError {
     let first = text.lines().find(|line| !line.trim().is_empty());
     let Some(first) = first else {
         return ImportError::at(0, "the text is empty", "give it what the tool printed");
@@ -160,7 +162,7 @@ fn unknown(text: &str) -> ImportError {
         let what = "this is binary data, no text that a tool printed";
         return ImportError::at(0, what, "give it what the tool printed on the terminal");
     }
-    let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
+    let names: Vec<&str> = importers.iter().map(|importer| importer.name).collect();
     let mut next = format!(
         "give it the unchanged output of one of: {}",
         names.join(", ")
@@ -198,17 +200,18 @@ fn has_decimal_comma(line: &str) -> bool {
     })
 }
 
-/// Reads a text as that of a file of this name, by the importer that is named, or by all that
-/// recognise it.
+/// Reads a text as that of a file of this name, by the importer that is named, or by all of
+/// some that recognise it.
 ///
 /// # Errors
 /// It is not understood: see [`read`].
 pub fn source(
+    importers: &[Importer],
     name: Option<String>,
     file: &str,
     text: String,
     tool: Option<&str>,
 ) -> Result<ImportSource, ImportError> {
-    let results = read(&text, tool)?;
+    let results = read(importers, &text, tool)?;
     Ok(ImportSource::of(name, file, text, results))
 }

@@ -5,34 +5,36 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use stackrace_remote::lab::system;
+/// The operating system of guests where none is named.
+pub const SYSTEM: &str = "debian-13";
 
 /// Arguments of `stackrace lab`.
 #[derive(Debug, Args)]
-pub(crate) struct Lab {
+pub struct Lab {
+    /// Which of them
     #[command(subcommand)]
-    pub(crate) verb: LabVerb,
+    pub verb: LabVerb,
 }
 
 /// Which images to build, and what is added to them.
 #[derive(Debug, Args)]
-pub(crate) struct LabBuild {
+pub struct LabBuild {
     /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3), the same with Debian's kernels for
     /// clouds or for real time, or under Xen (debian-13-cloud, debian-13-rt, debian-13-xen), or
     /// debian-12 (Linux 6.1, OpenZFS 2.1); may be given several times
-    #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
-    pub(crate) systems: Vec<String>,
+    #[arg(long = "system", value_name = "NAME", default_value = SYSTEM)]
+    pub systems: Vec<String>,
     /// Build the ZFS modules too, which Debian ships as source: ten minutes more
     #[arg(long)]
-    pub(crate) zfs: bool,
+    pub zfs: bool,
     /// Pack PostgreSQL too, for studies of databases: some minutes more
     #[arg(long)]
-    pub(crate) postgresql: bool,
+    pub postgresql: bool,
 }
 
 /// Commands on the lab.
 #[derive(Debug, Subcommand)]
-pub(crate) enum LabVerb {
+pub enum LabVerb {
     /// Build the image of the guests from the distribution's packages; needs root and some minutes
     Build(LabBuild),
     /// List images and running machines with their sizes; checks every file of an image
@@ -48,6 +50,7 @@ pub(crate) enum LabVerb {
         systems: Vec<String>,
     },
     /// The part inside a guest
+    // Started by this program in a guest, never typed by people.
     #[command(hide = true)]
     Agent,
     /// Mount a volume of an AFP server, as a guest
@@ -57,31 +60,32 @@ pub(crate) enum LabVerb {
 
 /// `stackrace lab mount-afp`.
 #[derive(Debug, Args)]
-pub(crate) struct MountAfp {
+pub struct MountAfp {
     /// Address and port
-    pub(crate) server: SocketAddr,
+    pub server: SocketAddr,
     /// Name of the volume
-    pub(crate) volume: String,
+    pub volume: String,
     /// Directory to mount it at
-    pub(crate) point: PathBuf,
+    pub point: PathBuf,
     /// Serve it in this process until it is unmounted
     #[arg(long)]
-    pub(crate) serve: bool,
+    pub serve: bool,
 }
 
 /// Arguments of `stackrace lab fault`.
 #[derive(Debug, Args)]
-pub(crate) struct LabFault {
+pub struct LabFault {
     /// Which machine, if several run: its system, or the name that the refusal shows
     #[arg(long, value_name = "MACHINE", global = true)]
-    pub(crate) machine: Option<String>,
+    pub machine: Option<String>,
+    /// Which fault
     #[command(subcommand)]
-    pub(crate) what: FaultVerb,
+    pub what: FaultVerb,
 }
 
 /// Faults of a machine.
 #[derive(Debug, Subcommand)]
-pub(crate) enum FaultVerb {
+pub enum FaultVerb {
     /// Cut the power of a guest, or turn it on: its memory is lost, its disks are kept
     Power {
         /// The guest: 1 is node1
@@ -108,6 +112,7 @@ pub(crate) enum FaultVerb {
         #[arg(long, value_name = "BYTES")]
         at: Option<String>,
         /// Length of that range
+        // A length without a beginning says nothing.
         #[arg(long, value_name = "BYTES", default_value = "4 KiB", requires = "at")]
         length: String,
     },
@@ -115,7 +120,7 @@ pub(crate) enum FaultVerb {
 
 /// Faults of the power of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PowerWord {
+pub enum PowerWord {
     /// Off
     Cut,
     /// On again: the guest starts
@@ -124,7 +129,7 @@ pub(crate) enum PowerWord {
 
 /// Faults of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LinkWord {
+pub enum LinkWord {
     /// Nothing gets through
     Cut,
     /// Everything gets through
@@ -133,7 +138,7 @@ pub(crate) enum LinkWord {
 
 /// Faults of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DiskWord {
+pub enum DiskWord {
     /// Pulled: the guest does not see it
     Pull,
     /// Reads, writes and flushes fail with an I/O error
@@ -144,33 +149,34 @@ pub(crate) enum DiskWord {
 
 /// Arguments of `stackrace lab shell`.
 #[derive(Debug, Args)]
-pub(crate) struct LabShell {
+pub struct LabShell {
     /// Operating system of the guests: debian-13, debian-13-cloud, debian-13-rt or debian-12
-    #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
-    pub(crate) system: String,
+    #[arg(long, value_name = "NAME", default_value = SYSTEM)]
+    pub system: String,
     /// Number of guests (node1, node2 …) on a network of their own; the shell is in node1
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) nodes: usize,
+    pub nodes: usize,
     /// Give each guest a disk of this size; may be given several times
     #[arg(long = "disk", value_name = "BYTES")]
-    pub(crate) disks: Vec<String>,
+    pub disks: Vec<String>,
     /// Logical and physical sector of the disks
     #[arg(long, value_name = "BYTES/BYTES", default_value = "512/512")]
-    pub(crate) sectors: String,
+    pub sectors: String,
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB")]
-    pub(crate) memory: String,
+    pub memory: String,
     /// Processors of each guest
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub(crate) processors: u8,
+    pub processors: u8,
     /// Run this command in node1 instead and print its output
+    // Behind `--`: its own options are none of ours.
     #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<std::ffi::OsString>,
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// Clock that the lab's time follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum LabClock {
+pub enum LabClock {
     /// The guest's instructions: the same figures on every machine.
     Virtual,
     /// This machine's clock.
@@ -179,12 +185,12 @@ pub(in crate::cli) enum LabClock {
 
 /// Options of `stackrace run` for the clock of its lab.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LabTime {
+pub struct LabTime {
     /// Clock of the lab: virtual (the default where all drives are modelled; a stack's second machine is
     /// then in the same guest) or real
     #[arg(long, value_name = "CLOCK", requires = "lab")]
-    pub(in crate::cli) clock: Option<LabClock>,
+    pub clock: Option<LabClock>,
     /// Guests in virtual time that run side by side; one for each processor unless given
     #[arg(long, value_name = "N", requires = "lab")]
-    pub(in crate::cli) jobs: Option<usize>,
+    pub jobs: Option<usize>,
 }
