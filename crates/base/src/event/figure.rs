@@ -32,6 +32,8 @@ pub enum FactFigure {
     Devices(Vec<String>),
     /// True if the cache of a drive loses its content with the power, unless it is flushed.
     VolatileCache(bool),
+    /// The I/O of this program is limited by its control group: the fact has the kernel's own words.
+    IoLimit,
 }
 
 /// The value of a fact, from its name and its words; `None` if it is words alone.
@@ -42,6 +44,7 @@ pub(super) fn of_words(name: &str, words: &str) -> Option<FactFigure> {
             let seconds = words.strip_suffix(" s since 1970")?;
             Some(FactFigure::SecondsSince1970(seconds.parse().ok()?))
         }
+        "i/o limit" => Some(FactFigure::IoLimit),
         "mounted" => Some(FactFigure::BeforeTheRun(words == "before the run")),
         "devices" => Some(FactFigure::Devices(
             words.split(", ").map(str::to_owned).collect(),
@@ -139,6 +142,7 @@ mod tests {
                     of: 1000,
                 },
             ),
+            ("i/o limit", "io.max: 8:0 rbps=1", FactFigure::IoLimit),
             (
                 "file system made",
                 "1000000 s since 1970",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::io_limit::{IO_LIMIT, io_limit};
+use super::io_limit::io_limit;
 use super::physical;
 use stackrace_base::event::{Fact, FactFigure};
 
@@ -80,12 +80,13 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
         ),
     );
     add("hypervisor", first_line(read, "/sys/hypervisor/type"));
-    add(IO_LIMIT, io_limit(read));
     kernel_settings(read, &mut add);
     let memory = facts.iter_mut().find(|fact| fact.name == "memory");
     if let (Some(fact), Some(bytes)) = (memory, memory_bytes_of(read)) {
         fact.figure = Some(FactFigure::Bytes(bytes));
     }
+    let limit = io_limit(read).map(|limit| Fact::new("i/o limit", limit).with(FactFigure::IoLimit));
+    facts.extend(limit);
     facts
 }
 

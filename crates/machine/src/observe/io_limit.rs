@@ -2,9 +2,6 @@
 
 use std::path::Path;
 
-/// Name of the fact of the environment that has the limit.
-pub const IO_LIMIT: &str = "i/o limit";
-
 /// Files of version 1 of control groups that name a device and its limit.
 const THROTTLES: &[&str] = &[
     "blkio.throttle.read_bps_device",

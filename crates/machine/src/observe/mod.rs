@@ -24,7 +24,6 @@ pub use environment::{
     memory_bytes_of,
 };
 
-pub use io_limit::IO_LIMIT;
 pub use pulse::Pulse;
 pub use slices::SliceCounter;
 pub use stored::{stored_below, stored_file};

@@ -2,9 +2,8 @@
 
 use stackrace_stats::FIRST_LOOK;
 
-use stackrace_base::event::Fact;
+use stackrace_base::event::FactFigure;
 use stackrace_load::workload::Slicing;
-use stackrace_machine::observe::IO_LIMIT;
 use stackrace_results::record::Record;
 use stackrace_study::study::Study;
 
@@ -28,8 +27,9 @@ impl TrialKind {
 /// study says so: what hands out I/O in portions makes slices noisier than trials in one go.
 pub(super) fn io_limit<'a>(study: &Study, record: &'a Record) -> Option<&'a str> {
     let chosen = study.policy.slices.is_none_or(|slices| slices.writes);
-    let limit = Fact::value_of(&record.head.environment, IO_LIMIT);
-    limit.filter(|_| !chosen)
+    let mut facts = record.head.environment.iter();
+    let limit = facts.find(|fact| fact.figure == Some(FactFigure::IoLimit));
+    limit.map(|fact| fact.value.as_str()).filter(|_| !chosen)
 }
 
 /// Returns how a workload, by its index, is measured in a round, in this order, where the executor can measure in

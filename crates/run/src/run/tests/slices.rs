@@ -4,6 +4,7 @@ use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
 
 use super::*;
 use crate::run::trial_kind::{TrialKind, trial_kinds};
+use stackrace_base::event::{Fact, FactFigure};
 use stackrace_base::setting::{SettingDoc, Settings};
 use stackrace_load::workload::Slicing;
 
@@ -314,10 +315,7 @@ fn where_a_control_group_limits_io_reads_are_in_slices_only_if_a_study_asks_for_
         let (_base, study, ledger) = begin(&study("nothing", trial));
         let mut record = ledger.lock().record().clone();
         if limited {
-            let limit = stackrace_base::event::Fact::new(
-                stackrace_machine::observe::IO_LIMIT,
-                "io.max: 8:0 rbps=1",
-            );
+            let limit = Fact::new("limit of I/O", "io.max: 8:0 rbps=1").with(FactFigure::IoLimit);
             record.head.environment.push(limit);
         }
         trial_kinds(&study, &record, 0, 1)
