@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::commands::own_program::{OwnJob, OwnProgram};
 use stackrace_base::failure::Failure;
+use stackrace_base::setting::Settings;
 use stackrace_run::prepare::job_file::{self, Variables};
 
 /// `stackrace compare DIR DIR -- COMMAND`.
@@ -57,12 +58,16 @@ pub(crate) struct OwnProgramArgs {
 }
 
 impl OwnProgramArgs {
-    /// The workload, job or command; none: the workloads of a purpose are compared. `variable` has the
-    /// environment, which a job may use.
+    /// The workload, job or command; none: the workloads of a purpose are compared. `typed` reads a workload
+    /// as it is typed, `variable` has the environment, which a job may use.
     ///
     /// # Errors
-    /// The job file cannot be read.
-    pub(crate) fn given(self, variable: &Variables<'_>) -> Result<Option<OwnProgram>, Failure> {
+    /// There is no such workload, its settings are wrong, or the job file cannot be read.
+    pub(crate) fn given(
+        self,
+        typed: &dyn Fn(&str) -> Result<Settings, Failure>,
+        variable: &Variables<'_>,
+    ) -> Result<Option<OwnProgram>, Failure> {
         let given = self.with.is_some() || self.fio.is_some() || !self.command.is_empty();
         let read = |file: PathBuf| {
             let text = job_file::read(&file, variable)?;
@@ -70,7 +75,7 @@ impl OwnProgramArgs {
         };
         let fio = self.fio.map(read).transpose()?;
         Ok(given.then_some(OwnProgram {
-            workload: self.with,
+            workload: self.with.as_deref().map(typed).transpose()?,
             fio,
             command: self.command,
             prepare: self.prepare,
