@@ -467,7 +467,7 @@ pub(super) fn request_for(paths: &[PathBuf]) -> CompareRequest {
     }
 }
 
-/// The study.
+/// The study that asks this purpose of these directories, with workloads of these sizes.
 fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) -> StudyTable {
     let purpose = request.purpose;
     let mut comment = format!("# Purpose: {}\n", purpose.name);
@@ -504,6 +504,7 @@ pub(crate) fn study_of(
     workloads: impl IntoIterator<Item = StudyTable>,
 ) -> StudyTable {
     let new = StudyTable::default;
+    // A report names a directory in each line.
     let names = short_names(sides);
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(name, side): (&String, &ComparedPath)| {
@@ -511,6 +512,7 @@ pub(crate) fn study_of(
         level.value("value", side.text.as_str())
     };
     let levels = names.iter().zip(sides).map(level);
+    // The level of the factor stands here.
     let directory = new().value("path", "{directory}");
     // A person reads the printed study; fractions of a millisecond are kept where they were asked for.
     let time = match request.time_ns % 1_000_000 {
@@ -523,6 +525,7 @@ pub(crate) fn study_of(
         .value("until", if request.each { "each" } else { "overall" });
     let trial = new()
         .value("drop-caches", !request.warm)
+        // They are not ours: they stay mounted, and nothing is built.
         .value("remount", false)
         .value("provision", "once");
     new()

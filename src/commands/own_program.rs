@@ -105,6 +105,7 @@ impl OwnProgram {
         let list = |words: &[String]| literal(words.iter().cloned().collect());
         let some = |words: &[String]| (!words.is_empty()).then(|| list(words));
         let settings = StudyTable::default();
+        // What runs comes first; the rest follows in the order of the help.
         let (kind, settings) = match (&self.fio, self.command.as_slice()) {
             (Some(job), _) => {
                 let file = job.file.to_string_lossy().into_owned();
@@ -124,6 +125,7 @@ impl OwnProgram {
             .optional("time-limit", self.trial_time.as_ref().map(text))
             .optional("sync-at-end", self.no_sync.then_some(false))
             .optional("disk", self.disk.as_ref().map(text));
+        // Lines of a shell are long: each has a line of its own.
         named.headed(kind, settings)
     }
 
@@ -214,6 +216,7 @@ pub(crate) fn run(
     drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
+    // What the tool prints is known now.
     let measured = match (&own.parse, own.metrics.is_empty()) {
         (Some(_), true) => &own.with_found(&probe.printed)?,
         _ => own,

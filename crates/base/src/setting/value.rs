@@ -63,6 +63,7 @@ impl From<bool> for Value {
 impl From<u64> for Value {
     /// A number that TOML cannot write whole is refused where a whole one is meant.
     fn from(number: u64) -> Self {
+        // Settings that take it say what they take; a smaller number would be another one.
         i64::try_from(number).map_or(Self::Float(number as f64), Self::Integer)
     }
 }
@@ -70,6 +71,7 @@ impl From<u64> for Value {
 impl From<f64> for Value {
     /// A whole number is written as one.
     fn from(number: f64) -> Self {
+        // Up to here a float has every whole number.
         let whole = number.fract() == 0.0 && number.abs() < 1e15;
         match whole {
             true => Self::Integer(number as i64),
@@ -128,6 +130,7 @@ impl GivenSetting {
         Self {
             name: name.to_owned(),
             value: value.into(),
+            // A refusal of it is told without a line.
             span: 0..0,
             name_span: 0..0,
         }

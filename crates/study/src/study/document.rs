@@ -81,6 +81,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
 /// The lines right above the one of this place that are comments, as they are written.
 fn comment_above(text: &str, at: usize) -> String {
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    // A blank line ends it: what stands above that is about more than this word.
     let above = text[..line].split_inclusive('\n').rev();
     let comment: usize = above
         .take_while(|line| line.starts_with('#'))

@@ -7,8 +7,6 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use stackrace_base::setting::{Refusal, Span};
 
-use super::configuration::LevelRefusal;
-
 /// Messages shown at once; what is behind them is mostly their echo.
 pub(super) const ERRORS_MAX: usize = 20;
 
@@ -16,6 +14,9 @@ pub(super) const ERRORS_MAX: usize = 20;
 const COLUMNS: usize = 80;
 /// Columns in front of the advice.
 const BEFORE_HELP: usize = 14;
+
+/// A refusal and the levels that brought it about.
+pub(super) type LevelRefusal = (Refusal, Vec<(Span, String)>);
 
 /// Reason why a study is refused, and where in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +108,7 @@ pub(super) fn listed(name: &str, text: &str, mut findings: Vec<LevelRefusal>) ->
     findings.sort_by_key(|(refusal, _)| refusal.span.as_ref().map(|span| span.start));
     let more = findings.len().saturating_sub(ERRORS_MAX);
     findings.truncate(ERRORS_MAX);
+    // The number of the others says how far the reader is.
     if more > 0 {
         let refusal = Refusal {
             span: None,

@@ -9,13 +9,13 @@ use stackrace_base::unit;
 use stackrace_load::workload::WorkloadKind;
 
 use super::clients;
-use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
+use super::configuration::{ConfigurationBuilder, WorkloadEntry};
 use super::crash::{self, CrashPlan};
 use super::decide;
 use super::design::{Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
 use super::entry::{self, StudyEntry, keep};
-use super::error::{self, StudyError};
+use super::error::{self, LevelRefusal, StudyError};
 use super::factor::{self, Selection};
 use super::place;
 use super::placeholder::Template;
@@ -64,6 +64,7 @@ pub fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<S
 /// Everything that is wrong with it, in the order of its text.
 pub fn made(name: &str, table: StudyTable, kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
     let (text, fields) = table.placed();
+    // What is kept must be read again: by another machine, and by `resume`.
     if text.len() > TEXT_MAX {
         return Err(too_long(name, text.len()));
     }

@@ -79,6 +79,7 @@ impl StudyTable {
     /// With a comment above the word that was added last: whole lines, each beginning with `#`.
     #[must_use]
     pub fn comment(mut self, comment: &str) -> Self {
+        // Kept with the word: what is written before it does not come between.
         if let Some(last) = self.fields.last_mut() {
             comment.clone_into(&mut last.comment);
         }
@@ -109,6 +110,7 @@ impl StudyTable {
     /// With what stands under a name, if it is a table, changed.
     #[must_use]
     pub fn changed(mut self, name: &str, change: impl FnOnce(Self) -> Self) -> Self {
+        // A study that was read may say less than one that was made: what is missing stays so.
         let mut fields = self.fields.iter_mut();
         if let Some(field) = fields.find(|field| field.name == name)
             && let ItemKind::Table(fields) = &mut field.item.node
@@ -234,6 +236,7 @@ impl Writer {
                 continue;
             }
             let name = key(&field.name);
+            // A table inside of one of a list belongs to the last of that list.
             let whole = match path {
                 "" => name.clone(),
                 path => format!("{path}.{name}"),
@@ -247,6 +250,7 @@ impl Writer {
                 if !self.text.is_empty() {
                     self.text.push('\n');
                 }
+                // One comment is about the whole list.
                 if first.is_none() {
                     self.text.push_str(&field.comment);
                 }
