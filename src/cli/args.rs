@@ -7,6 +7,7 @@ use clap::{Command, CommandFactory};
 
 use super::failure::Failure;
 use crate::commands::own_program::{OwnJob, OwnProgram};
+use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_load::tools;
 use stackrace_places::place::machine_options::{
@@ -117,13 +118,14 @@ pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failu
     }))
 }
 
-/// The workload, job or command; none: the workloads of a purpose are compared. `variable` has the
-/// environment, which a job may use.
+/// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads a
+/// workload as it is typed, `variable` has the environment, which a job may use.
 ///
 /// # Errors
-/// The job file cannot be read.
+/// There is no such workload, its settings are wrong, or the job file cannot be read.
 pub(super) fn own_program(
     typed: OwnProgramArgs,
+    workload: &dyn Fn(&str) -> Result<Settings, Failure>,
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
     let given = typed.with.is_some() || typed.fio.is_some() || !typed.command.is_empty();
@@ -133,7 +135,7 @@ pub(super) fn own_program(
     };
     let fio = typed.fio.map(read).transpose()?;
     Ok(given.then_some(OwnProgram {
-        workload: typed.with,
+        workload: typed.with.as_deref().map(workload).transpose()?,
         fio,
         command: typed.command,
         prepare: typed.prepare,

@@ -65,15 +65,13 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
-    if let Some(own) = args::own_program(verb.own, &variable)? {
-        if let Some(workload) = &own.workload {
-            if workload.split_whitespace().next() == Some(FIO) {
-                return Err(
-                    Failure::usage("--with gives fio no job file").next("write --fio JOB.fio")
-                );
-            }
-            load::check(workload)?;
+    let typed = |workload: &str| match workload.split_whitespace().next() {
+        Some(FIO) => {
+            Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
         }
+        _ => load::workload(workload),
+    };
+    if let Some(own) = args::own_program(verb.own, &typed, &variable)? {
         if verb.print_study {
             print(&own_program::printed(&request, &own)?);
             return Ok(0);
@@ -83,8 +81,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     }
     let prepared = compare::prepare(&setting.session, &request, setting)?;
     if verb.print_study {
-        // With the limits, which the run itself keeps apart.
-        print(&request.overrides.written_with_limits(&prepared.study.text));
+        print(&prepared.printed(&request.overrides));
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;

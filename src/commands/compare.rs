@@ -3,7 +3,6 @@
 //! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
 use stackrace_base::event::StorageIdentity;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
+use stackrace_base::setting::Settings;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
@@ -27,10 +27,12 @@ use stackrace_run::prepare::observer::{Caught, Observer, Preparation};
 use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_run::prepare::temporary;
 use stackrace_study::purpose::Purpose;
-use stackrace_study::study::Study;
+use stackrace_study::study::{Study, StudyTable};
 
 /// How long a comparison takes unless it is said, ns.
 pub(crate) const TIME_NS: u64 = 120_000_000_000;
+/// Name of its study.
+pub(crate) const COMPARE: &str = "compare";
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
 /// Share of the free space beyond which nothing is asked for.
@@ -82,8 +84,10 @@ pub(crate) struct CompareRequest {
 
 /// A comparison that can be run.
 pub(crate) struct PreparedComparison {
-    /// Its study, read from the text that is shown and kept.
-    pub(crate) study: Study,
+    /// Its study as it was made.
+    table: StudyTable,
+    /// The same, checked.
+    study: Study,
     /// The run whose sizes it has; `None` if they are new.
     like: Option<String>,
     /// Seconds of a round, as far as it is known.
@@ -101,7 +105,15 @@ pub(crate) struct PreparedComparison {
     taken: TakenDirs,
 }
 
-/// Looks at the directories, finds out how fast they are, and writes the study.
+impl PreparedComparison {
+    /// Returns what `compare --print-study` prints: the study with the limits, which the run itself keeps
+    /// apart.
+    pub(crate) fn printed(self, overrides: &Overrides) -> String {
+        overrides.written_with_limits(self.table).text()
+    }
+}
+
+/// Looks at the directories, finds out how fast they are, and makes the study.
 ///
 /// # Errors
 /// The directories cannot be compared, or the comparison would mislead.
@@ -120,17 +132,17 @@ pub(crate) fn prepare(
         false => Shape::whole,
     };
     let shape = shaped(request.purpose, request.time_ns, sides.len());
-    let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
+    let made = |sized: &[SizedPart]| request.overrides.written(study(request, &sides, sized));
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),
         // With sizes given, those of earlier runs do not matter.
         None if request.size.is_some() => None,
-        None => memory::same_question(context, &written(&[])),
+        None => memory::same_question(context, made(&[])),
     };
-    let (text, like, round) = match known {
+    let (table, like, round) = match known {
         Some(earlier) => {
-            let text = memory::with_those_of(&written(&shape.unsized_parts()), &earlier);
-            (text, Some(earlier.run), earlier.round_seconds)
+            let table = memory::with_those_of(made(&shape.unsized_parts()), &earlier);
+            (table, Some(earlier.run), earlier.round_seconds)
         }
         None => {
             // It is on the screen until the sizes are known, which may take a third of the time.
@@ -139,16 +151,17 @@ pub(crate) fn prepare(
             // Sizes of another storage would be wrong for all rounds.
             watched(&host, &sides).unchanged()?;
             let seconds = round_seconds(&sized) / MEASURING_SHARE;
-            (written(&sized), None, Some(seconds))
+            (made(&sized), None, Some(seconds))
         }
     };
-    let study = study_file::parse("compare", text.as_bytes())?;
+    let study = study_file::made(COMPARE, table.clone())?;
     let heads = study.workload_heads.iter();
     let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
     let shortest = shape.seconds * (sides.len() * names.len()) as f64;
     let measuring = round.map_or(0.0, |round| round * MEASURING_SHARE);
     let short = shape.left_out(&names, measuring, &context.command);
     Ok(PreparedComparison {
+        table,
         study,
         like,
         round_seconds: round.unwrap_or(shortest / MEASURING_SHARE),
@@ -407,12 +420,12 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
     ))
 }
 
-/// The study `compare` writes for these directories where nothing else is asked for.
+/// The text of the study that `compare` makes for these directories where nothing else is asked for.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn written_for(paths: &[PathBuf]) -> String {
     let (request, sides) = (request_for(paths), sides_of(paths));
     let shape = Shape::of(request.purpose, request.time_ns, sides.len());
-    study(&request, &sides, &shape.unsized_parts())
+    study(&request, &sides, &shape.unsized_parts()).text()
 }
 
 /// Directories of which nothing is known.
@@ -438,7 +451,7 @@ pub(super) fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
 
 /// Returns the request where nothing else is said than the directories.
 #[cfg(any(test, feature = "testing"))]
-fn request_for(paths: &[PathBuf]) -> CompareRequest {
+pub(super) fn request_for(paths: &[PathBuf]) -> CompareRequest {
     CompareRequest {
         directories: paths.to_vec(),
         purpose: &stackrace_study::purpose::ALL[0],
@@ -454,13 +467,8 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
     }
 }
 
-/// A text as TOML has it.
-pub(crate) fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
-}
-
-/// The study, as text.
-fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) -> String {
+/// The study that asks this purpose of these directories, with workloads of these sizes.
+fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) -> StudyTable {
     let purpose = request.purpose;
     let mut comment = format!("# Purpose: {}\n", purpose.name);
     // Sizes that were asked for are not those of the same command without asking.
@@ -474,55 +482,60 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) 
         true => names_of_parts.collect::<Vec<_>>().join(", "),
         false => purpose.summary.to_owned(),
     };
-    let mut text = head(sides, &asked, &comment);
-    for SizedPart { index, size, .. } in sized {
+    let workloads = sized.iter().map(|SizedPart { index, size, .. }| {
         let part = &purpose.parts[*index];
-        let _ = writeln!(
-            text,
-            "\n[[workload]]\nname = {}\nweight = {}\n{}",
-            quoted(part.name),
-            part.weight,
-            part.toml(size)
-        );
-    }
-    text + &conclude(request)
+        let named = StudyTable::default().value("name", part.name);
+        workload(named.value("weight", part.weight), &part.settings(size))
+    });
+    study_of(request, sides, (&asked, &comment), workloads)
 }
 
-/// The beginning of a study of directories: what is asked of which.
-pub(crate) fn head(sides: &[ComparedPath], asked: &str, comment: &str) -> String {
-    let names: Vec<String> = short_names(sides);
-    let mut text = comment.to_owned();
-    let _ = writeln!(
-        text,
-        "title = {}",
-        quoted(&format!("{} for {asked}", names.join(" or ")))
-    );
-    let _ = writeln!(text, "\n[factors]\ndirectory = [");
-    for (name, side) in names.iter().zip(sides) {
-        let (name, path) = (quoted(name), quoted(&side.text));
-        let _ = writeln!(text, "  {{ label = {name}, value = {path} }},");
-    }
-    let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
-    text
+/// A workload of a study: its name and what is said of it outside of its settings, then these.
+pub(crate) fn workload(named: StudyTable, settings: &Settings) -> StudyTable {
+    named.table(&settings.owner, StudyTable::of(settings))
 }
 
-/// The end of a study of directories: when it stops, and how a trial begins.
-pub(crate) fn conclude(request: &CompareRequest) -> String {
-    let until = if request.each { "each" } else { "overall" };
+/// A study of directories: what is `asked` of which, under a comment, with these workloads; when it stops,
+/// and how a trial begins.
+pub(crate) fn study_of(
+    request: &CompareRequest,
+    sides: &[ComparedPath],
+    (asked, comment): (&str, &str),
+    workloads: impl IntoIterator<Item = StudyTable>,
+) -> StudyTable {
+    let new = StudyTable::default;
+    // A report names a directory in each line.
+    let names = short_names(sides);
+    let title = format!("{} for {asked}", names.join(" or "));
+    let level = |(name, side): (&String, &ComparedPath)| {
+        let level = new().value("label", name.as_str());
+        level.value("value", side.text.as_str())
+    };
+    let levels = names.iter().zip(sides).map(level);
+    // The level of the factor stands here.
+    let directory = new().value("path", "{directory}");
     // A person reads the printed study; fractions of a millisecond are kept where they were asked for.
     let time = match request.time_ns % 1_000_000 {
         0 => format!("{} ms", request.time_ns / 1_000_000),
         _ => format!("{} ns", request.time_ns),
     };
-    let mut text = format!(
-        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{time}\"\nuntil = \"{until}\"\n"
-    );
-    let _ = writeln!(
-        text,
-        "\n[trial]\ndrop-caches = {0}\nremount = false\nprovision = \"once\"",
-        !request.warm
-    );
-    text
+    let decide = new()
+        .value("rounds-at-most", u64::from(ROUNDS_MAX))
+        .value("at-most", time)
+        .value("until", if request.each { "each" } else { "overall" });
+    let trial = new()
+        .value("drop-caches", !request.warm)
+        // They are not ours: they stay mounted, and nothing is built.
+        .value("remount", false)
+        .value("provision", "once");
+    new()
+        .value("title", title)
+        .comment(comment)
+        .table("factors", new().tables("directory", levels))
+        .tables("stack", [new().table("dir", directory)])
+        .tables("workload", workloads)
+        .table("decide", decide)
+        .table("trial", trial)
 }
 
 /// The last parts of the paths where they differ and can be read, else the whole paths.

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    CompareRequest, ComparedPath, comparable, conclude, first_impression, head, quoted, sides,
-    watched,
+    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, sides, study_of, watched,
+    workload,
 };
 use stackrace_base::event::{Better, Ended};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
+use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
@@ -29,13 +30,13 @@ use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::SingleTrial;
-use stackrace_study::study::Study;
+use stackrace_study::study::{Study, StudyTable, literal};
 
 /// A command, or one workload, to compare with, as it was typed.
 #[derive(Clone, Default)]
 pub(crate) struct OwnProgram {
-    /// A workload with its settings, as `load` takes them; `None` if it is a command.
-    pub(crate) workload: Option<String>,
+    /// A workload with its settings; `None` if it is a command.
+    pub(crate) workload: Option<Settings>,
     /// A job for fio; `None` if it is a workload or a command.
     pub(crate) fio: Option<OwnJob>,
     /// The command: one word is a line for sh, more are the program and its arguments.
@@ -71,8 +72,7 @@ impl OwnProgram {
     /// Its name in reports: that of the program.
     fn name(&self) -> String {
         if let Some(workload) = &self.workload {
-            let name = workload.split_whitespace().next();
-            return name.unwrap_or_default().to_owned();
+            return workload.owner.clone();
         }
         if let Some(job) = &self.fio {
             let stem = job.file.file_stem().unwrap_or_default();
@@ -95,67 +95,38 @@ impl OwnProgram {
         }
     }
 
-    /// Writes it as a workload of a study.
-    fn toml(&self) -> String {
-        if self.workload.is_some() {
-            return self.ready();
+    /// Returns it as a workload of a study.
+    fn table(&self) -> StudyTable {
+        let named = StudyTable::default().value("name", self.name());
+        if let Some(settings) = &self.workload {
+            return workload(named, settings);
         }
-        // A brace in a study begins the name of a factor, unless it is doubled.
-        let text = |text: &str| quoted(&text.replace('{', "{{").replace('}', "}}"));
-        let list = |words: &[String]| {
-            let words: Vec<String> = words.iter().map(|word| text(word)).collect();
-            format!("[{}]", words.join(", "))
-        };
-        let mut settings = match (&self.fio, self.command.as_slice()) {
-            (Some(job), _) => vec![
-                format!("{JOB} = {}", text(&job.file.to_string_lossy())),
-                format!("{CONTENT} = {}", text(&job.text)),
-            ],
-            (None, [line]) => vec![format!("{RUN} = {}", text(line))],
-            (None, words) => vec![format!("{WORDS} = {}", list(words))],
-        };
-        let kind = self.fio.as_ref().map_or("command", |_| FIO);
-        let mut add = |name: &str, value: Option<String>| {
-            settings.extend(value.map(|value| format!("{name} = {value}")));
-        };
-        add(PREPARE, self.prepare.as_deref().map(text));
-        add("cleanup", self.cleanup.as_deref().map(text));
-        for (name, words) in [
-            ("metrics", &self.metrics),
-            ("units", &self.units),
-            ("better", &self.better),
-        ] {
-            add(name, (!words.is_empty()).then(|| list(words)));
-        }
-        add("parse", self.parse.as_deref().map(text));
-        add("time-limit", self.trial_time.as_deref().map(text));
-        add("sync-at-end", self.no_sync.then(|| "false".to_owned()));
-        add("disk", self.disk.as_deref().map(text));
-        format!(
-            "\n[[workload]]\nname = {}\n\n[workload.{kind}]\n{}\n",
-            quoted(&self.name()),
-            settings.join("\n")
-        )
-    }
-
-    /// A workload of ours as one of a study.
-    fn ready(&self) -> String {
-        let words = self.workload.as_deref().unwrap_or_default();
-        let settings = words.split_whitespace().skip(1).map(|word| {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            // Numbers and flags have no quotes in a study; everything else does.
-            let plain = value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
-            match plain {
-                true => format!("{name} = {value}"),
-                false => format!("{name} = {}", quoted(value)),
+        let text = |text: &String| literal(text.as_str().into());
+        let list = |words: &[String]| literal(words.iter().cloned().collect());
+        let some = |words: &[String]| (!words.is_empty()).then(|| list(words));
+        let settings = StudyTable::default();
+        // What runs comes first; the rest follows in the order of the help.
+        let (kind, settings) = match (&self.fio, self.command.as_slice()) {
+            (Some(job), _) => {
+                let file = job.file.to_string_lossy().into_owned();
+                let named = settings.value(JOB, text(&file));
+                (FIO, named.value(CONTENT, text(&job.text)))
             }
-        });
-        let settings: Vec<String> = settings.collect();
-        let name = quoted(&self.name());
-        format!(
-            "\n[[workload]]\nname = {name}\n{name} = {{ {} }}\n",
-            settings.join(", ")
-        )
+            (None, [line]) => ("command", settings.value(RUN, text(line))),
+            (None, words) => ("command", settings.value(WORDS, list(words))),
+        };
+        let settings = settings
+            .optional(PREPARE, self.prepare.as_ref().map(text))
+            .optional("cleanup", self.cleanup.as_ref().map(text))
+            .optional("metrics", some(&self.metrics))
+            .optional("units", some(&self.units))
+            .optional("better", some(&self.better))
+            .optional("parse", self.parse.as_ref().map(text))
+            .optional("time-limit", self.trial_time.as_ref().map(text))
+            .optional("sync-at-end", self.no_sync.then_some(false))
+            .optional("disk", self.disk.as_ref().map(text));
+        // Lines of a shell are long: each has a line of its own.
+        named.headed(kind, settings)
     }
 
     /// Adds the figures that its tool prints as metrics, where none were asked for.
@@ -194,10 +165,10 @@ impl OwnProgram {
 }
 
 /// The study that compares these directories with the program.
-fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> String {
-    let head = head(sides, &own.name(), own.comment());
-    let text = head + &own.toml() + &conclude(request);
-    request.overrides.written(&text)
+fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> StudyTable {
+    let asked = (own.name(), own.comment());
+    let study = study_of(request, sides, (&asked.0, asked.1), [own.table()]);
+    request.overrides.written(study)
 }
 
 /// Returns what `compare --print-study` prints, with a command.
@@ -206,12 +177,12 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
 /// The directories cannot be compared, or the options contradict each other.
 pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let text = study(request, &sides(&host, &request.directories)?, own);
-    let mut study = study_file::parse("compare", text.as_bytes())?;
+    let table = study(request, &sides(&host, &request.directories)?, own);
+    let mut study = study_file::made(COMPARE, table.clone())?;
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
     }
-    Ok(request.overrides.written_with_limits(&text))
+    Ok(request.overrides.written_with_limits(table).text())
 }
 
 /// Compares directories with a program.
@@ -231,8 +202,7 @@ pub(crate) fn run(
         interrupt: observer.catch_interrupt(temporary::LEFT)?,
         inner: observer,
     };
-    let written = study(request, &sides, own);
-    let mut first = study_file::parse("compare", written.as_bytes())?;
+    let mut first = study_file::made(COMPARE, study(request, &sides, own))?;
     // Before the first try: what clients cannot measure together is refused untouched.
     if let Some(asked) = &request.clients {
         asked.join(&mut first)?;
@@ -246,11 +216,12 @@ pub(crate) fn run(
     drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
-    let text = match (&own.parse, own.metrics.is_empty()) {
-        (Some(_), true) => study(request, &sides, &own.with_found(&probe.printed)?),
-        _ => written,
+    // What the tool prints is known now.
+    let measured = match (&own.parse, own.metrics.is_empty()) {
+        (Some(_), true) => &own.with_found(&probe.printed)?,
+        _ => own,
     };
-    let mut study = study_file::parse("compare", text.as_bytes())?;
+    let mut study = study_file::made(COMPARE, study(request, &sides, measured))?;
     request.overrides.apply(&mut study);
     study_file::spend(&mut study.decide, probe.elapsed_ns);
     let round_seconds = probe.elapsed_ns as f64 / 1e9 * sides.len() as f64;
@@ -341,4 +312,50 @@ pub(super) fn probe(
                 .map_or_else(Default::default, |outcome| outcome.printed),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::compare::{request_for, sides_of};
+    use stackrace_base::setting::{GivenSetting, Value};
+    use stackrace_load::programs;
+
+    #[test]
+    fn a_workload_that_is_typed_means_in_the_study_what_it_means_to_load() {
+        let phases = ["create", "stat", "unlink"].map(str::to_owned);
+        let line = "echo {dir} {{x}} \"y\"\n'z'";
+        for (kind, given) in [
+            (
+                "files",
+                vec![
+                    GivenSetting::new("count", 7_u64),
+                    GivenSetting::new("phases", phases.into_iter().collect::<Value>()),
+                ],
+            ),
+            ("command", vec![GivenSetting::new(RUN, line)]),
+        ] {
+            let kind = programs::kind(kind).unwrap();
+            let settings = Settings {
+                owner: kind.name.to_owned(),
+                span: 0..0,
+                settings: given,
+                docs: kind.settings,
+            };
+            let typed = (kind.parse)(&settings).ok().unwrap();
+            let own = OwnProgram {
+                workload: Some(settings),
+                ..OwnProgram::default()
+            };
+            let request = request_for(&["/srv/a".into(), "/srv/b".into()]);
+            let table = study(&request, &sides_of(&request.directories), &own);
+            let text = table.text();
+            let made = study_file::made(COMPARE, table).ok().unwrap();
+            let work = &made.configurations[0].workloads[0];
+            assert_eq!(work.summary(), typed.summary(), "{text}");
+            assert_eq!(work.phases(), typed.phases(), "{text}");
+            assert_eq!(work.commands(), typed.commands(), "{text}");
+            assert_eq!(made.text, text);
+        }
+    }
 }

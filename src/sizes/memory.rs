@@ -5,20 +5,23 @@
 
 use stackrace_base::failure::Failure;
 use stackrace_judge::verdict::Evidence;
-use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
+use stackrace_study::study::StudyTable;
 
 /// Number of the newest runs that are looked through.
 const RUNS_MAX: usize = 50;
-/// Names of studies that `compare` wrote.
+/// Names of studies that `compare` made.
 const COMPARE: &str = "compare";
+/// Words of a study.
+const TITLE: &str = "title";
+const WORKLOAD: &str = "workload";
 
 /// The workloads of an earlier comparison.
 pub(crate) struct EarlierSizes {
     /// The run that had them.
     pub(crate) run: String,
-    /// The text of that run's study.
-    study: String,
+    /// The study of that run.
+    study: StudyTable,
     /// Seconds one of its rounds took; `None` if it has none that is complete.
     pub(crate) round_seconds: Option<f64>,
 }
@@ -38,86 +41,77 @@ pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
         let text = format!("--like {name}: {} is no run of `compare`", head.run);
         return Err(Failure::usage(text).next("repeat it with: stackrace run STUDY"));
     }
+    let study = StudyTable::read(&head.study).map_err(|refusals| {
+        let why = refusals.into_iter().map(|refusal| refusal.message);
+        let why: Vec<String> = why.collect();
+        Failure::refused(format!("the study of {}: {}", head.run, why.join(", ")))
+            .next("name another run, or leave --like out")
+    })?;
     Ok(EarlierSizes {
         run: head.run,
-        study: head.study,
+        study,
         round_seconds,
     })
 }
 
 /// Returns the sizes of the newest run that asked the same as `study`, whatever its sizes; `None`
 /// if it was not asked before.
-pub(crate) fn same_question(context: &Context, study: &str) -> Option<EarlierSizes> {
+pub(crate) fn same_question(context: &Context, study: StudyTable) -> Option<EarlierSizes> {
     let asked = question(study);
     let store = context.open_store().ok()?;
     let mut ids = store.ids().ok()?;
     // Ids begin with date and time, so the last one in order is the newest.
     ids.sort_unstable();
-    let records = ids
-        .iter()
-        .rev()
-        .take(RUNS_MAX)
-        .filter_map(|id| store.read(id).ok());
-    let same = |record: &Record| {
-        let head = &record.head;
-        head.study_name == COMPARE && question(&head.study) == asked
-    };
-    let mut records = records;
-    let record = records.find(same)?;
-    let round_seconds = Evidence::of(&record).round_seconds;
-    Some(EarlierSizes {
-        run: record.head.run,
-        study: record.head.study,
-        round_seconds,
-    })
+    let records = ids.iter().rev().take(RUNS_MAX);
+    records
+        .filter_map(|id| store.read(id).ok())
+        .filter(|record| record.head.study_name == COMPARE)
+        .find_map(|record| {
+            let study = StudyTable::read(&record.head.study).ok()?;
+            (question(study.clone()) == asked).then(|| EarlierSizes {
+                round_seconds: Evidence::of(&record).round_seconds,
+                run: record.head.run,
+                study,
+            })
+        })
 }
 
 /// A study with the workloads of an earlier one.
-pub(crate) fn with_those_of(study: &str, earlier: &EarlierSizes) -> String {
-    let (before, _, after) = parts(study);
-    let (_, workloads, _) = parts(&earlier.study);
-    format!("{before}{workloads}{after}")
-}
-
-/// Splits a study into what stands before the workloads, they themselves, and what follows.
-fn parts(study: &str) -> (&str, &str, &str) {
-    // As `compare` writes them: workloads between the stacks and the decision.
-    let first = study.find("[[workload]]").unwrap_or(study.len());
-    let (before, rest) = study.split_at(first);
-    let (workloads, after) = rest.split_at(rest.find("[decide]").unwrap_or(rest.len()));
-    (before, workloads, after)
+pub(crate) fn with_those_of(study: StudyTable, earlier: &EarlierSizes) -> StudyTable {
+    study.with_that_of(WORKLOAD, &earlier.study)
 }
 
 /// A study without its workloads and its title, which names them: which of them the storage left time
-/// for is no part of the question.
-fn question(study: &str) -> String {
-    let (before, _, after) = parts(study);
-    let lines = before.lines().filter(|line| !line.starts_with("title = "));
-    lines.chain(after.lines()).collect::<Vec<_>>().join("\n")
+/// for is no part of the question. What stands above the title is.
+fn question(study: StudyTable) -> StudyTable {
+    let untold = StudyTable::default().value(TITLE, "");
+    let study = study.with_that_of(TITLE, &untold);
+    study.with_that_of(WORKLOAD, &untold)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn study(directory: &str, size: u32, name: &str) -> String {
-        format!(
-            "title = \"{directory} for {name}\"\n[factors]\ndirectory = [\"{directory}\"]\n[[workload]]\nname = \"{name}\"\nweight = 1\n\
+    fn study(directory: &str, size: u32, name: &str) -> StudyTable {
+        let text = format!(
+            "# Purpose: any\ntitle = \"{directory} for {name}\"\n[factors]\ndirectory = [\"{directory}\"]\n[[workload]]\nname = \"{name}\"\nweight = 1\n\
              random = {{ size = {size}, time = \"{size} ms\" }}\n\n[decide]\nat-most = \"1 s\"\n"
-        )
+        );
+        StudyTable::read(&text).unwrap()
     }
 
     #[test]
     fn a_question_is_the_same_whatever_its_sizes_are() {
-        let [asked, same, fewer, other] = [
-            study("/mnt/1", 100, "read 4 KiB"),
-            study("/mnt/1", 2048, "read 4 KiB"),
-            study("/mnt/1", 2048, "write"),
-            study("/mnt/2", 100, "read 4 KiB"),
-        ];
-        assert_eq!(question(&same), question(&asked));
-        assert_eq!(question(&fewer), question(&asked));
-        assert_ne!(question(&other), question(&asked));
+        let asked = question(study("/mnt/1", 100, "read 4 KiB"));
+        assert_eq!(question(study("/mnt/1", 2048, "read 4 KiB")), asked);
+        assert_eq!(question(study("/mnt/1", 2048, "write")), asked);
+        assert_ne!(question(study("/mnt/2", 100, "read 4 KiB")), asked);
+        // The purpose is told above the title.
+        let other = study("/mnt/1", 100, "read 4 KiB")
+            .text()
+            .replace("any", "video");
+        assert_ne!(question(StudyTable::read(&other).unwrap()), asked);
     }
 
     #[test]
@@ -127,8 +121,9 @@ mod tests {
             round_seconds: None,
             study: study("/mnt/1", 100, "read"),
         };
-        let now = with_those_of(&study("/mnt/2", 7, "read"), &earlier);
-        assert!(now.contains("size = 100, time = \"100 ms\""), "{now}");
-        assert!(now.contains("directory = [\"/mnt/2\"]"), "{now}");
+        let now = with_those_of(study("/mnt/2", 7, "read"), &earlier);
+        let text = now.text();
+        assert!(text.contains("size = 100, time = \"100 ms\""), "{text}");
+        assert!(text.contains("directory = [\"/mnt/2\"]"), "{text}");
     }
 }

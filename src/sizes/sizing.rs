@@ -12,7 +12,7 @@ use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_base::event::Ended;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
-use stackrace_base::setting::{Refusal, written};
+use stackrace_base::setting::Refusal;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_load::programs;
 use stackrace_load::workload::Workload;
@@ -110,8 +110,7 @@ pub(crate) fn of_purpose(
     size: &WorkloadSize,
 ) -> Result<Box<dyn Workload>, Failure> {
     let failed = |refusal: Refusal| Failure::internal(refusal.message);
-    let docs = |kind: &str| programs::kind(kind).map_or(&[][..], |kind| kind.settings);
-    let settings = written::line(docs, &part.toml(size)).map_err(failed)?;
+    let settings = part.settings(size);
     let kind = programs::kind(&settings.owner);
     let kind = kind.ok_or_else(|| Failure::internal("a purpose of an unknown workload"))?;
     (kind.parse)(&settings).map_err(failed)

@@ -40,16 +40,19 @@ pub(super) fn read(
             );
         }
         let takes = kind.settings.iter().find(|doc| doc.name == name);
-        settings
-            .settings
-            .push(setting(name, value(text, takes.map(|doc| doc.kind))));
+        settings.settings.push(GivenSetting::new(
+            name,
+            value(text, takes.map(|doc| doc.kind)),
+        ));
     }
     if kind.name == FIO
         && !settings.given(CONTENT)
         && let Ok(Some(file)) = settings.optional_text(JOB)
     {
         let text = job_file::read(Path::new(&file), &variable)?;
-        settings.settings.push(setting(CONTENT, Value::Text(text)));
+        settings
+            .settings
+            .push(GivenSetting::new(CONTENT, Value::Text(text)));
     }
     if let LoadTarget::Existing { bytes, .. } = target
         && kind.settings.iter().any(|doc| doc.name == "size")
@@ -59,7 +62,7 @@ pub(super) fn read(
     {
         settings
             .settings
-            .push(setting("size", Value::Integer(bytes)));
+            .push(GivenSetting::new("size", Value::Integer(bytes)));
     }
     let refusals = settings.check_all();
     if refusals.is_empty() {
@@ -96,11 +99,11 @@ fn typed(help: &str) -> String {
     parts.collect()
 }
 
-/// Refuses a workload that `compare --with` cannot be given, in the words of the command line.
+/// A workload as `compare --with` is given it, checked; refusals have the words of the command line.
 ///
 /// # Errors
 /// There is no such workload, or its settings are wrong.
-pub(in crate::cli) fn check(workload: &str) -> Result<(), Failure> {
+pub(in crate::cli) fn workload(workload: &str) -> Result<Settings, Failure> {
     let mut words = workload.split_whitespace().map(str::to_owned);
     let name = words.next().unwrap_or_default();
     let mut kinds = programs::workloads().iter();
@@ -111,16 +114,8 @@ pub(in crate::cli) fn check(workload: &str) -> Result<(), Failure> {
     let words: Vec<String> = words.collect();
     let settings = read(kind, &words, &LoadTarget::Directory(PathBuf::new()))?;
     let parsed = (kind.parse)(&settings);
-    parsed.map(drop).map_err(|refusal| refused(&[refusal]))
-}
-
-fn setting(name: &str, value: Value) -> GivenSetting {
-    GivenSetting {
-        name: name.to_owned(),
-        value,
-        span: 0..0,
-        name_span: 0..0,
-    }
+    parsed.map_err(|refusal| refused(&[refusal]))?;
+    Ok(settings)
 }
 
 /// A value as its setting takes it. What cannot be read so stays a text, and is refused as one.
@@ -175,7 +170,7 @@ mod tests {
         for kind in programs::workloads() {
             let mut words = vec![kind.name.to_owned()];
             for _ in 0..4 {
-                let Err(refused) = check(&words.join(" ")) else {
+                let Err(refused) = workload(&words.join(" ")) else {
                     break;
                 };
                 let new = advised(refused);
@@ -188,7 +183,7 @@ mod tests {
                 words.retain(|old| new.iter().all(|word| name(word) != name(old)));
                 words.extend(new);
             }
-            let refused = check(&words.join(" ")).err().map(Failure::into_parts);
+            let refused = workload(&words.join(" ")).err().map(Failure::into_parts);
             assert_eq!(refused, None, "{words:?}");
         }
     }

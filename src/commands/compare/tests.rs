@@ -38,11 +38,11 @@ proptest! {
             parts.iter_mut().for_each(|part| part.size.bytes = size);
         }
         let plain = study(&request, &sides, &parts);
-        let printed = overrides.written_with_limits(&overrides.written(&plain));
+        let printed = overrides.written_with_limits(overrides.written(plain.clone())).text();
         let printed = study_file::parse("compare", printed.as_bytes());
         let printed = printed.map_err(|failure| failure.render()).unwrap();
         // Once more from the flags themselves.
-        let mut runs = study_file::parse("compare", plain.as_bytes()).ok().unwrap();
+        let mut runs = study_file::made("compare", plain.clone()).ok().unwrap();
         overrides.apply(&mut runs);
         prop_assert_eq!(&printed.decide, &runs.decide);
         prop_assert_eq!(&printed.title, &runs.title);
@@ -69,6 +69,7 @@ proptest! {
             prop_assert_eq!(printed.seed, seed);
         }
         if let Some(size) = size {
+            let plain = plain.text();
             prop_assert!(plain.contains(&format!("{size}")), "{plain}");
         }
     }

@@ -42,6 +42,50 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<u64> for Value {
+    /// A number that TOML cannot write whole is refused where a whole one is meant.
+    fn from(number: u64) -> Self {
+        // Settings that take it say what they take; a smaller number would be another one.
+        i64::try_from(number).map_or(Self::Float(number as f64), Self::Integer)
+    }
+}
+
+impl From<f64> for Value {
+    /// A whole number is written as one.
+    fn from(number: f64) -> Self {
+        // Up to here a float has every whole number.
+        let whole = number.fract() == 0.0 && number.abs() < 1e15;
+        match whole {
+            true => Self::Integer(number as i64),
+            false => Self::Float(number),
+        }
+    }
+}
+
+impl FromIterator<String> for Value {
+    fn from_iter<T: IntoIterator<Item = String>>(texts: T) -> Self {
+        Self::List(texts.into_iter().map(Self::Text).collect())
+    }
+}
+
 /// Kind of value a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -78,6 +122,19 @@ pub struct GivenSetting {
     pub span: Span,
     /// Position of the word.
     pub name_span: Span,
+}
+
+impl GivenSetting {
+    /// A setting that stands in no text.
+    pub fn new(name: &str, value: impl Into<Value>) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.into(),
+            // A refusal of it is told without a line.
+            span: 0..0,
+            name_span: 0..0,
+        }
+    }
 }
 
 impl Value {

@@ -61,8 +61,7 @@ impl Verdict {
 
     /// Returns true if a configuration was dropped, by name.
     pub(super) fn dropped(&self, name: &str) -> bool {
-        let mut rows = self.configurations.iter();
-        rows.any(|row| row.name == name && row.dropped_after.is_some())
+        dropped(&self.configurations, name)
     }
 
     /// Degree to which the question is answered, as people read it.
@@ -75,4 +74,31 @@ impl Verdict {
             state => state.label(),
         }
     }
+}
+
+/// Findings that the outlook and the sentences of a verdict are made from.
+#[derive(Clone, Copy)]
+pub(super) struct VerdictGrounds<'a> {
+    pub(super) state: State,
+    pub(super) settled: bool,
+    pub(super) too_coarse: bool,
+    pub(super) rounds: u32,
+    pub(super) checked_at: Option<u32>,
+    pub(super) confidence: f64,
+    pub(super) overall: &'a [Comparison],
+    pub(super) ranking: &'a [Comparison],
+    pub(super) workloads: &'a [Comparison],
+    pub(super) configurations: &'a [ConfigurationRow],
+}
+
+impl VerdictGrounds<'_> {
+    /// Returns true if a configuration was dropped, by name.
+    pub(super) fn dropped(&self, name: &str) -> bool {
+        dropped(self.configurations, name)
+    }
+}
+
+fn dropped(rows: &[ConfigurationRow], name: &str) -> bool {
+    let mut rows = rows.iter();
+    rows.any(|row| row.name == name && row.dropped_after.is_some())
 }

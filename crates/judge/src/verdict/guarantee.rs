@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::Verdict;
+use super::answer::VerdictGrounds;
 use super::table::Evidence;
 use stackrace_base::event::{Cut, RunStarted};
 use stackrace_base::unit::{self, counted};
@@ -25,13 +25,13 @@ struct Taken<'a> {
 }
 
 /// The names that the answer compares, the leader of a ranking first, each once.
-pub(super) fn named(verdict: &Verdict) -> Vec<&str> {
+pub(super) fn named<'a>(judged: &VerdictGrounds<'a>) -> Vec<&'a str> {
     // A ranking compares what is asked; without one, the comparisons with the baseline do.
-    let compared = match verdict.ranking.is_empty() {
-        true => &verdict.overall,
-        false => &verdict.ranking,
+    let compared = match judged.ranking.is_empty() {
+        true => judged.overall,
+        false => judged.ranking,
     };
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Vec<&'a str> = Vec::new();
     for name in compared.iter().flat_map(|c| [c.a.as_str(), c.b.as_str()]) {
         if !names.contains(&name) {
             names.push(name);

@@ -9,7 +9,7 @@
 use stackrace_stats::FIRST_LOOK;
 use stackrace_stats::elementary::ln;
 
-use super::answer::Verdict;
+use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{coarse_notes, comparison, on_each_workload, order_notes, overall};
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
@@ -51,31 +51,40 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     notes.extend(course::notes(evidence, &courses));
     notes.extend(order_notes(evidence.head, whole.iter().chain(&workloads)));
     notes.extend(coarse_notes(evidence.head, whole.iter().chain(&workloads)));
-    let mut verdict = Verdict {
-        sentence: String::new(),
-        details: Vec::new(),
+    let configurations = rows::rows(&table, &whole, decide.comparison.is_none());
+    let judged = VerdictGrounds {
         state: outlook::state(&table, checked_at.is_some(), settled),
         settled,
         too_coarse,
         rounds: complete,
         checked_at,
         confidence: decide.confidence,
+        overall: &whole,
+        ranking: &ranking,
+        workloads: &workloads,
+        configurations: &configurations,
+    };
+    let more = outlook::more(&table, &judged, shares);
+    Verdict {
+        sentence: sentence::whole(&judged, more.as_ref(), evidence),
+        details: sentence::details(&judged, evidence),
+        state: judged.state,
+        settled,
+        too_coarse,
+        rounds: complete,
+        checked_at,
+        confidence: decide.confidence,
         margin: decide.margin,
-        configurations: rows::rows(&table, &whole, decide.comparison.is_none()),
+        configurations,
         overall: whole,
         ranking,
         workloads,
         effects: effects::effects(&table, checked_at.is_some()),
         courses,
         order_effects: slices::order_effects(evidence),
-        more: None,
+        more,
         notes,
-    };
-    // Outlook and sentences read the judged rest, and the sentence quotes the outlook: this order.
-    verdict.more = outlook::more(&table, &verdict, shares);
-    verdict.sentence = sentence::whole(&verdict, evidence);
-    verdict.details = sentence::details(&verdict, evidence);
-    verdict
+    }
 }
 
 /// Configurations to drop after these rounds, so that the next ones go to what is open. None where every

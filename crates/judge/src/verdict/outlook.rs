@@ -2,7 +2,7 @@
 
 use stackrace_stats::elementary::ln_1p;
 
-use super::answer::Verdict;
+use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{comparison, overall};
 use super::shares::Shares;
 use super::sides::{self, Sides};
@@ -110,23 +110,23 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
 /// Number of further rounds that would decide, for each comparison with a probability of 80 %.
 pub(super) fn more(
     table: &ObservationTable<'_>,
-    verdict: &Verdict,
+    judged: &VerdictGrounds<'_>,
     shares: Shares,
 ) -> Option<More> {
     let head = table.evidence.head;
     let primary = if table.evidence.ranks() {
-        &verdict.ranking
+        judged.ranking
     } else {
-        &verdict.overall
+        judged.overall
     };
     // With `until = "each"` a decided overall figure is not the end; single workloads are open
     // then.
-    let open: Vec<(&Comparison, f64)> = match (verdict.state, head.decide.until) {
+    let open: Vec<(&Comparison, f64)> = match (judged.state, head.decide.until) {
         (State::TooFew | State::Unpaired, _) => return None,
-        (State::Undecided, _) if !verdict.settled && !verdict.too_coarse => {
+        (State::Undecided, _) if !judged.settled && !judged.too_coarse => {
             primary.iter().map(|c| (c, shares.overall)).collect()
         }
-        (State::Decided, Until::Each) => verdict
+        (State::Decided, Until::Each) => judged
             .workloads
             .iter()
             .filter(|c| c.within.is_empty())
@@ -139,7 +139,7 @@ pub(super) fn more(
             c.word,
             VerdictWord::Undecided | VerdictWord::Probably { .. }
         );
-        undecided && !verdict.dropped(&c.a) && !verdict.dropped(&c.b)
+        undecided && !judged.dropped(&c.a) && !judged.dropped(&c.b)
     });
     let mut needed: Option<u32> = Some(0);
     for (comparison, alpha) in open {

@@ -3,10 +3,10 @@
 
 use stackrace_stats::elementary::ln;
 
-use super::answer::Verdict;
+use super::answer::VerdictGrounds;
 use super::fragment::{bound, finer, known_to, range, tells, times};
 use super::guarantee;
-use super::statement::{Comparison, Interval, State, VerdictWord};
+use super::statement::{Comparison, Interval, More, State, VerdictWord};
 use super::table::Evidence;
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, counted, listed, listed_names};
@@ -24,23 +24,27 @@ pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
 }
 
 /// The answer in one or two sentences.
-pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
+pub(super) fn whole(
+    judged: &VerdictGrounds<'_>,
+    more: Option<&More>,
+    evidence: &Evidence<'_>,
+) -> String {
     let head = evidence.head;
-    if verdict.state == State::Unpaired {
-        return imported(verdict, head);
+    if judged.state == State::Unpaired {
+        return imported(judged, head);
     }
-    if head.configurations.len() < 2 || verdict.overall.is_empty() {
+    if head.configurations.len() < 2 || judged.overall.is_empty() {
         return format!(
             "{} measured in {}; the study compares nothing.",
             counted(head.configurations.len(), "configuration"),
-            counted(verdict.rounds as usize, "complete round")
+            counted(judged.rounds as usize, "complete round")
         );
     }
     let failed = failures(evidence);
-    if verdict.state == State::TooFew && !failed.is_empty() {
+    if judged.state == State::TooFew && !failed.is_empty() {
         return format!("No verdict: {failed}.");
     }
-    if verdict.state == State::TooFew {
+    if judged.state == State::TooFew {
         let first = stackrace_stats::FIRST_LOOK;
         // While a run goes on, no command is needed for the next round.
         let goes_on = if evidence.ended {
@@ -49,18 +53,18 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
             String::new()
         };
         // What was lost needs no rounds to be said.
-        let kept = guarantee::clause(evidence, &guarantee::named(verdict), None);
+        let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
         return format!(
             "No verdict yet: {}; the first verdict needs {first}{kept}.{goes_on}",
-            counted(verdict.rounds as usize, "complete round")
+            counted(judged.rounds as usize, "complete round")
         );
     }
-    let ranked = !verdict.ranking.is_empty();
+    let ranked = !judged.ranking.is_empty();
     let found = if ranked {
-        ranking(verdict, head)
+        ranking(judged, head)
     } else {
         let over = over(head);
-        let said = verdict.overall.iter();
+        let said = judged.overall.iter();
         // One that failed at once has nothing to be compared.
         let said = said.filter(|c| failed.is_empty() || c.word != VerdictWord::TooFew);
         let said: Vec<&Comparison> = said.collect();
@@ -76,13 +80,13 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     if found.is_empty() {
         return format!("No verdict: {failed}.");
     }
-    let kept = guarantee::clause(evidence, &guarantee::named(verdict), None);
-    let found = format!("{found}{kept}; {}.", certainty(verdict));
+    let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
+    let found = format!("{found}{kept}; {}.", certainty(judged));
     // With a failure no number of rounds answers the whole question, so none is projected.
     match (failed.is_empty(), ranked) {
         (true, _) => {
-            let found = capital(&found, &guarantee::named(verdict));
-            format!("{found}{}", outlook(verdict, evidence))
+            let found = capital(&found, &guarantee::named(judged));
+            format!("{found}{}", outlook(judged, more, evidence))
         }
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
@@ -101,9 +105,9 @@ fn failures(evidence: &Evidence<'_>) -> String {
 }
 
 /// The ratios of imported results, with what they are worth.
-fn imported(verdict: &Verdict, head: &RunStarted) -> String {
-    let compared = verdict.overall.iter().filter(|c| c.ratio.is_some());
-    let ratios = match (verdict.overall.as_slice(), compared.count()) {
+fn imported(judged: &VerdictGrounds<'_>, head: &RunStarted) -> String {
+    let compared = judged.overall.iter().filter(|c| c.ratio.is_some());
+    let ratios = match (judged.overall, compared.count()) {
         (_, 0) if head.configurations.len() > 1 => "no workload is in all of them".to_owned(),
         (_, 0) => "one configuration, and nothing to compare it with".to_owned(),
         ([only], _) => ratio(only, &over(head)),
@@ -118,8 +122,8 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
             )
         }
     };
-    let intervals = verdict.overall.iter().filter_map(|c| c.ratio);
-    let worth = match verdict.overall.as_slice() {
+    let intervals = judged.overall.iter().filter_map(|c| c.ratio);
+    let worth = match judged.overall {
         _ if intervals.clone().count() == 0 => "",
         [_] => "",
         _ if intervals.into_iter().all(|ratio| ratio.low.is_nan()) => {
@@ -145,11 +149,11 @@ fn ratio(c: &Comparison, over: &str) -> String {
 }
 
 /// Certainty of the verdict: only claims have a confidence.
-fn certainty(verdict: &Verdict) -> String {
-    let rounds = counted(verdict.checked_at.unwrap_or(0) as usize, "round");
-    let mut comparisons = verdict.overall.iter().chain(&verdict.ranking);
+fn certainty(judged: &VerdictGrounds<'_>) -> String {
+    let rounds = counted(judged.checked_at.unwrap_or(0) as usize, "round");
+    let mut comparisons = judged.overall.iter().chain(judged.ranking);
     if comparisons.any(|c| c.word.decides()) {
-        let confidence = unit::percent(verdict.confidence).replace(".0 ", " ");
+        let confidence = unit::percent(judged.confidence).replace(".0 ", " ");
         return format!("{confidence} confidence, {rounds}");
     }
     rounds
@@ -283,15 +287,11 @@ fn resume(head: &RunStarted) -> String {
 }
 
 /// Text on what would decide, as long as it is open.
-fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
-    if verdict.too_coarse && verdict.state == State::Undecided {
-        return coarse_outlook(verdict);
+fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence<'_>) -> String {
+    if judged.too_coarse && judged.state == State::Undecided {
+        return coarse_outlook(judged);
     }
-    let Some(more) = verdict
-        .more
-        .as_ref()
-        .filter(|_| verdict.state == State::Undecided)
-    else {
+    let Some(more) = more.filter(|_| judged.state == State::Undecided) else {
         return String::new();
     };
     let time = more.seconds.map(unit::long_time);
@@ -326,8 +326,8 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
 }
 
 /// The reason that no number of rounds would decide, and what would.
-fn coarse_outlook(verdict: &Verdict) -> String {
-    let all = verdict.ranking.iter().chain(&verdict.overall);
+fn coarse_outlook(judged: &VerdictGrounds<'_>) -> String {
+    let all = judged.ranking.iter().chain(judged.overall);
     let mut open = all.filter(|c| c.coarse.undecidable);
     let Some(first) = open.next() else {
         return String::new();
@@ -335,7 +335,7 @@ fn coarse_outlook(verdict: &Verdict) -> String {
     let finer = finer(first.coarse);
     // A pair that is told apart only by the figures says so itself.
     match first.word {
-        VerdictWord::Undecided if verdict.ranking.is_empty() => {
+        VerdictWord::Undecided if judged.ranking.is_empty() => {
             format!(" More rounds do not help: {finer}.")
         }
         _ => format!(
@@ -389,13 +389,13 @@ fn against_one(comparisons: &[&Comparison], over: &str, whole: bool) -> String {
 }
 
 /// The best configuration, what it is ahead of, and what it is not separated from.
-fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
-    let leader = verdict.ranking.first().map_or("", |c| c.a.as_str());
+fn ranking(judged: &VerdictGrounds<'_>, head: &RunStarted) -> String {
+    let leader = judged.ranking.first().map_or("", |c| c.a.as_str());
     // One that was dropped is out by what was said then, whatever its interval says now.
-    let (behind, others): (Vec<&Comparison>, Vec<&Comparison>) = verdict
+    let (behind, others): (Vec<&Comparison>, Vec<&Comparison>) = judged
         .ranking
         .iter()
-        .partition(|c| matches!(c.word, VerdictWord::Worse { .. }) || verdict.dropped(&c.b));
+        .partition(|c| matches!(c.word, VerdictWord::Worse { .. }) || judged.dropped(&c.b));
     let (ties, open): (Vec<&Comparison>, Vec<&Comparison>) =
         others.into_iter().partition(|c| c.word.is_tie());
     let over = over(head);
@@ -462,12 +462,12 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
 }
 
 /// One sentence for each workload, the largest differences first, at most five.
-pub(super) fn details(verdict: &Verdict, evidence: &Evidence<'_>) -> Vec<String> {
+pub(super) fn details(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> Vec<String> {
     let head = evidence.head;
-    if head.workloads.len() < 2 || verdict.state == State::TooFew {
+    if head.workloads.len() < 2 || judged.state == State::TooFew {
         return Vec::new();
     }
-    let mut comparisons: Vec<&Comparison> = verdict
+    let mut comparisons: Vec<&Comparison> = judged
         .workloads
         .iter()
         .filter(|c| c.within.is_empty())

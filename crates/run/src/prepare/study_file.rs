@@ -12,7 +12,9 @@ use stackrace_base::setting::{Refusal, nearest};
 use stackrace_load::programs;
 use stackrace_load::workload::together;
 use stackrace_remote::agent::message::Clients;
-use stackrace_study::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
+use stackrace_study::study::{
+    self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study, StudyError, StudyTable,
+};
 
 /// Settings that the command line gives instead of the study.
 #[derive(Debug, Default, Clone, Copy)]
@@ -58,63 +60,33 @@ impl Overrides {
         study.seed = self.seed.unwrap_or(study.seed);
     }
 
-    /// The text of a study with a `[decide]` table, so that it says the same by itself.
-    pub fn written(&self, text: &str) -> String {
-        self.with(text, self.time_max_ns, None)
+    /// A study with a `[decide]` table, changed so that it says the same by itself.
+    pub fn written(&self, study: StudyTable) -> StudyTable {
+        self.with(study, self.time_max_ns, None)
     }
 
     /// Returns the same with its limits, too, to be kept and run again. They are not in the text that a run of
     /// `compare` keeps: the sizes of an earlier run fit however many rounds there are.
-    pub fn written_with_limits(&self, text: &str) -> String {
+    pub fn written_with_limits(&self, study: StudyTable) -> StudyTable {
         let time = match self.ends_by_time() {
             true => self.time_max_ns,
             false => Some(NO_LIMIT_NS),
         };
-        let without_seed = Self {
-            seed: None,
-            ..*self
-        };
         let most = self.until_decided.then_some(ROUNDS_MAX);
-        without_seed.with(text, time, most.or(self.rounds_max))
+        self.with(study, time, most.or(self.rounds_max))
     }
 
-    fn with(&self, text: &str, time_ns: Option<u64>, rounds: Option<u32>) -> String {
-        let decided = [
-            ("margin", self.margin.map(|share| format!("\"{share}\""))),
-            (
-                "confidence",
-                self.confidence.map(|share| format!("\"{share}\"")),
-            ),
-            ("at-most", time_ns.map(|ns| format!("\"{ns} ns\""))),
-            ("rounds-at-most", rounds.map(|rounds| rounds.to_string())),
-        ];
-        let replaced = |line: &str| {
-            let name = line.split('=').next().unwrap_or_default().trim();
-            decided
-                .iter()
-                .any(|(known, value)| *known == name && value.is_some())
-        };
-        let mut written = String::new();
-        if let Some(seed) = self.seed {
-            written.push_str(&format!("seed = {seed}\n"));
-        }
-        // By lines: a TOML library would lose the order and the comments.
-        let mut in_decide = false;
-        for line in text.lines() {
-            if line.starts_with('[') {
-                in_decide = line == "[decide]";
-            }
-            if !(in_decide && replaced(line)) {
-                written.push_str(&format!("{line}\n"));
-            }
-            if line == "[decide]" {
-                for (name, value) in &decided {
-                    let line = value.as_ref().map(|value| format!("{name} = {value}\n"));
-                    written.push_str(&line.unwrap_or_default());
-                }
-            }
-        }
-        written
+    fn with(&self, study: StudyTable, time_ns: Option<u64>, rounds: Option<u32>) -> StudyTable {
+        let share = |share: Option<f64>| share.map(|share| share.to_string());
+        let decided = StudyTable::default()
+            .optional("margin", share(self.margin))
+            .optional("confidence", share(self.confidence))
+            .optional("at-most", time_ns.map(|ns| format!("{ns} ns")))
+            .optional("rounds-at-most", rounds.map(u64::from));
+        let seed = StudyTable::default().optional("seed", self.seed);
+        study
+            .changed("decide", |decide| decide.led_by(decided))
+            .led_by(seed)
     }
 }
 
@@ -195,10 +167,20 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
 /// # Errors
 /// It is not valid.
 pub fn parse(name: &str, text: &[u8]) -> Result<Study, Failure> {
-    study::parse(name, text, &Kinds::real()).map_err(|errors| {
-        let text: Vec<String> = errors.iter().map(|error| error.render(false)).collect();
-        Failure::refused(text.join("\n"))
-    })
+    study::parse(name, text, &Kinds::real()).map_err(refused)
+}
+
+/// A study that a command made, or every error in it.
+///
+/// # Errors
+/// It is not valid.
+pub fn made(name: &str, table: StudyTable) -> Result<Study, Failure> {
+    study::made(name, table, &Kinds::real()).map_err(refused)
+}
+
+fn refused(errors: Vec<StudyError>) -> Failure {
+    let text: Vec<String> = errors.iter().map(|error| error.render(false)).collect();
+    Failure::refused(text.join("\n"))
 }
 
 /// The study at the places that the command line names; at one alone, nothing is varied.

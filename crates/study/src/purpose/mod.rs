@@ -6,6 +6,8 @@
 
 mod meant;
 
+use crate::study::StudyTable;
+use stackrace_base::setting::{GivenSetting, Settings, Value};
 use stackrace_load::programs;
 use stackrace_load::workload::block::words::PASSES;
 
@@ -54,7 +56,7 @@ pub struct PurposeWorkload {
     pub name: &'static str,
     /// Weight in the overall figure.
     pub weight: f64,
-    /// Its table in TOML. `SIZE`, `COUNT` and `TIME` are placeholders for values that fit the time.
+    /// Its kind and settings, as in a study. `SIZE`, `COUNT` and `TIME` stand for values that fit the time.
     template: &'static str,
     /// The quantity that sets how long a trial of it takes.
     pub sized_by: SizedBy,
@@ -73,6 +75,11 @@ pub struct Purpose {
     /// least weight are left out.
     pub parts: &'static [PurposeWorkload],
 }
+
+/// Words of a template for values that fit the time: bytes, files, and how long it lasts.
+const SIZE: &str = "SIZE";
+const COUNT: &str = "COUNT";
+const TIME: &str = "TIME";
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -122,28 +129,28 @@ pub const ALL: &[Purpose] = &[
             stream(
                 "streaming write",
                 1.0,
-                "sequential = { mode = \"write\", size = SIZE }",
+                "sequential = { mode = 'write', size = 'SIZE' }",
             ),
             random(
                 "random read 4 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"4 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '4 KiB', time = 'TIME', passes = 0 }",
             ),
             small_files(
                 "small files",
                 1.0,
-                "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
+                "files = { count = 'COUNT', size-min = '1 KiB', size-max = '16 KiB' }",
             ),
             random(
                 // With a sync now and then: writes that nothing makes durable measure memory.
                 "random write 4 KiB",
                 1.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME, passes = 0 }",
+                "random = { mode = 'write', size = 'SIZE', block-size = '4 KiB', fsync-every = 16, time = 'TIME', passes = 0 }",
             ),
             stream(
                 "streaming read",
                 1.0,
-                "sequential = { mode = \"read\", size = SIZE }",
+                "sequential = { mode = 'read', size = 'SIZE' }",
             ),
         ],
     },
@@ -156,17 +163,17 @@ pub const ALL: &[Purpose] = &[
                 // that it weighs half as much.
                 "commit 16 KiB",
                 2.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"16 KiB\", fsync-every = 1, time = TIME, passes = 0 }",
+                "random = { mode = 'write', size = 'SIZE', block-size = '16 KiB', fsync-every = 1, time = 'TIME', passes = 0 }",
             ),
             random(
                 "page read 16 KiB",
                 2.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '16 KiB', time = 'TIME', passes = 0 }",
             ),
             random(
                 "mixed 16 KiB",
                 1.0,
-                "random = { mode = \"mixed\", read-share = \"70 %\", size = SIZE, block-size = \"16 KiB\", fsync-every = 8, time = TIME, passes = 0 }",
+                "random = { mode = 'mixed', read-share = '70 %', size = 'SIZE', block-size = '16 KiB', fsync-every = 8, time = 'TIME', passes = 0 }",
             ),
         ],
     },
@@ -178,19 +185,19 @@ pub const ALL: &[Purpose] = &[
                 // Segments of the log are written over again, in order, each commit made durable.
                 "log commit 8 KiB",
                 2.0,
-                "sequential = { mode = \"rewrite\", size = SIZE, block-size = \"8 KiB\", fsync-every = 1, data-only = true, time = TIME, passes = 0 }",
+                "sequential = { mode = 'rewrite', size = 'SIZE', block-size = '8 KiB', fsync-every = 1, data-only = true, time = 'TIME', passes = 0 }",
             ),
             random(
                 // Index look-ups of a data set beyond shared buffers.
                 "page read 8 KiB",
                 2.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"8 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '8 KiB', time = 'TIME', passes = 0 }",
             ),
             random(
                 // The checkpointer writes many pages and makes them durable together, not one by one.
                 "checkpoint 8 KiB",
                 1.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"8 KiB\", fsync-every = 256, time = TIME, passes = 0 }",
+                "random = { mode = 'write', size = 'SIZE', block-size = '8 KiB', fsync-every = 256, time = 'TIME', passes = 0 }",
             ),
         ],
     },
@@ -201,17 +208,17 @@ pub const ALL: &[Purpose] = &[
             small_files(
                 "small files",
                 2.0,
-                "files = { count = COUNT, size-min = \"512 B\", size-max = \"16 KiB\" }",
+                "files = { count = 'COUNT', size-min = '512 B', size-max = '16 KiB' }",
             ),
             small_files(
                 "copy tree",
                 1.0,
-                "copy-tree = { files = COUNT, size-median = \"8 KiB\", size-max = \"1 MiB\" }",
+                "copy-tree = { files = 'COUNT', size-median = '8 KiB', size-max = '1 MiB' }",
             ),
             small_files(
                 "delete tree",
                 1.0,
-                "delete-tree = { files = COUNT, size-median = \"4 KiB\", size-max = \"256 KiB\" }",
+                "delete-tree = { files = 'COUNT', size-median = '4 KiB', size-max = '256 KiB' }",
             ),
         ],
     },
@@ -222,17 +229,17 @@ pub const ALL: &[Purpose] = &[
             small_files(
                 "deliver and expunge",
                 2.0,
-                "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"64 KiB\", fsync = true }",
+                "files = { count = 'COUNT', size-min = '1 KiB', size-max = '64 KiB', fsync = true }",
             ),
             random(
                 "mailbox read 16 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '16 KiB', time = 'TIME', passes = 0 }",
             ),
             random(
                 "index update 4 KiB",
                 1.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, time = TIME, passes = 0 }",
+                "random = { mode = 'write', size = 'SIZE', block-size = '4 KiB', fsync-every = 1, time = 'TIME', passes = 0 }",
             ),
         ],
     },
@@ -240,21 +247,25 @@ pub const ALL: &[Purpose] = &[
         name: "photos",
         summary: "a library of small and large files: import, browse, copy",
         parts: &[
-            stream("import one large file", 1.0, "copy-file = { size = SIZE }"),
+            stream(
+                "import one large file",
+                1.0,
+                "copy-file = { size = 'SIZE' }",
+            ),
             small_files(
                 "thumbnails",
                 1.0,
-                "files = { count = COUNT, size-min = \"4 KiB\", size-max = \"256 KiB\" }",
+                "files = { count = 'COUNT', size-min = '4 KiB', size-max = '256 KiB' }",
             ),
             stream(
                 "read large files",
                 1.0,
-                "sequential = { mode = \"read\", size = SIZE }",
+                "sequential = { mode = 'read', size = 'SIZE' }",
             ),
             random(
                 "catalogue 4 KiB",
                 1.0,
-                "random = { mode = \"mixed\", read-share = \"80 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 8, time = TIME, passes = 0 }",
+                "random = { mode = 'mixed', read-share = '80 %', size = 'SIZE', block-size = '4 KiB', fsync-every = 8, time = 'TIME', passes = 0 }",
             ),
         ],
     },
@@ -265,17 +276,17 @@ pub const ALL: &[Purpose] = &[
             stream(
                 "record",
                 1.0,
-                "sequential = { mode = \"write\", size = SIZE, block-size = \"4 MiB\" }",
+                "sequential = { mode = 'write', size = 'SIZE', block-size = '4 MiB' }",
             ),
             stream(
                 "play back",
                 1.0,
-                "sequential = { mode = \"read\", size = SIZE, block-size = \"4 MiB\" }",
+                "sequential = { mode = 'read', size = 'SIZE', block-size = '4 MiB' }",
             ),
             stream(
                 "overwrite",
                 0.5,
-                "sequential = { mode = \"rewrite\", size = SIZE, block-size = \"4 MiB\" }",
+                "sequential = { mode = 'rewrite', size = 'SIZE', block-size = '4 MiB' }",
             ),
         ],
     },
@@ -286,21 +297,21 @@ pub const ALL: &[Purpose] = &[
             random(
                 "guest mixed 4 KiB",
                 2.0,
-                "random = { mode = \"mixed\", read-share = \"50 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME, passes = 0 }",
+                "random = { mode = 'mixed', read-share = '50 %', size = 'SIZE', block-size = '4 KiB', fsync-every = 16, time = 'TIME', passes = 0 }",
             ),
             random(
                 // A guest's flush becomes fdatasync of its image.
                 "guest commit 4 KiB",
                 1.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, data-only = true, time = TIME, passes = 0 }",
+                "random = { mode = 'write', size = 'SIZE', block-size = '4 KiB', fsync-every = 1, data-only = true, time = 'TIME', passes = 0 }",
             ),
             random(
                 // Guests read ahead: a boot asks for more than single blocks.
                 "boot read 64 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"64 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '64 KiB', time = 'TIME', passes = 0 }",
             ),
-            stream("clone an image", 1.0, "copy-file = { size = SIZE }"),
+            stream("clone an image", 1.0, "copy-file = { size = 'SIZE' }"),
         ],
     },
     Purpose {
@@ -310,18 +321,18 @@ pub const ALL: &[Purpose] = &[
             small_files(
                 "unpack a layer",
                 2.0,
-                "extract-tar = { files = COUNT, size-median = \"4 KiB\", size-max = \"4 MiB\" }",
+                "extract-tar = { files = 'COUNT', size-median = '4 KiB', size-max = '4 MiB' }",
             ),
             random(
                 // A container reads only some of its files when it starts, in no order.
                 "start read 16 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '16 KiB', time = 'TIME', passes = 0 }",
             ),
             small_files(
                 "remove a layer",
                 1.0,
-                "delete-tree = { files = COUNT, size-median = \"4 KiB\", size-max = \"4 MiB\" }",
+                "delete-tree = { files = 'COUNT', size-median = '4 KiB', size-max = '4 MiB' }",
             ),
         ],
     },
@@ -332,18 +343,18 @@ pub const ALL: &[Purpose] = &[
             stream(
                 "write packs",
                 2.0,
-                "sequential = { mode = \"write\", size = SIZE, block-size = \"1 MiB\" }",
+                "sequential = { mode = 'write', size = 'SIZE', block-size = '1 MiB' }",
             ),
             stream(
                 "restore",
                 1.0,
-                "sequential = { mode = \"read\", size = SIZE, block-size = \"1 MiB\" }",
+                "sequential = { mode = 'read', size = 'SIZE', block-size = '1 MiB' }",
             ),
             random(
                 // A check of the repository reads chunks out of packs in the order of their hashes.
                 "find chunks 512 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"512 KiB\", time = TIME, passes = 0 }",
+                "random = { mode = 'read', size = 'SIZE', block-size = '512 KiB', time = 'TIME', passes = 0 }",
             ),
         ],
     },
@@ -354,17 +365,17 @@ pub const ALL: &[Purpose] = &[
             small_files(
                 "unpack sources",
                 1.0,
-                "extract-tar = { files = COUNT, size-median = \"4 KiB\", size-max = \"256 KiB\", sync-at-end = false }",
+                "extract-tar = { files = 'COUNT', size-median = '4 KiB', size-max = '256 KiB', sync-at-end = false }",
             ),
             small_files(
                 "objects",
                 2.0,
-                "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"32 KiB\" }",
+                "files = { count = 'COUNT', size-min = '1 KiB', size-max = '32 KiB' }",
             ),
             small_files(
                 "remove the tree",
                 1.0,
-                "delete-tree = { files = COUNT, size-median = \"4 KiB\", size-max = \"256 KiB\" }",
+                "delete-tree = { files = 'COUNT', size-median = '4 KiB', size-max = '256 KiB' }",
             ),
         ],
     },
@@ -392,26 +403,26 @@ pub const ALL: &[Purpose] = &[
 const IOR_EASY: PurposeWorkload = stream(
     "ior-easy",
     1.0,
-    "shared-file = { size = SIZE, block-size = \"1 MiB\", layout = \"own\", visits = \"next\" }",
+    "shared-file = { size = 'SIZE', block-size = '1 MiB', layout = 'own', visits = 'next' }",
 );
 /// One file of all processes in blocks of 47,008 bytes, which fit no page and no stripe (IO500).
 const IOR_HARD: PurposeWorkload = stream(
     "ior-hard",
     1.0,
-    "shared-file = { size = SIZE, block-size = 47008, layout = \"strided\", visits = \"next\" }",
+    "shared-file = { size = 'SIZE', block-size = 47008, layout = 'strided', visits = 'next' }",
 );
 /// Empty files, in directories of each process. As mdtest does, this visits them in the order in
 /// which they were made, and makes nothing durable.
 const MDTEST_EASY: PurposeWorkload = small_files(
     "mdtest-easy",
     1.0,
-    "files = { count = COUNT, size-min = 0, size-max = 0, directories = 1, phases = [\"create\", \"stat\", \"unlink\"], order = \"creation\", sync-at-end = false, visits = \"next\" }",
+    "files = { count = 'COUNT', size-min = 0, size-max = 0, directories = 1, phases = ['create', 'stat', 'unlink'], order = 'creation', sync-at-end = false, visits = 'next' }",
 );
 /// Files of 3,901 bytes, in one directory of all processes (IO500).
 const MDTEST_HARD: PurposeWorkload = small_files(
     "mdtest-hard",
     1.0,
-    "files = { count = COUNT, size-min = 3901, size-max = 3901, directories = 1, tree = \"shared\", order = \"creation\", sync-at-end = false, visits = \"next\" }",
+    "files = { count = 'COUNT', size-min = 3901, size-max = 3901, directories = 1, tree = 'shared', order = 'creation', sync-at-end = false, visits = 'next' }",
 );
 
 /// The purpose of that name.
@@ -420,27 +431,38 @@ pub fn find(name: &str) -> Option<&'static Purpose> {
 }
 
 impl PurposeWorkload {
-    /// The `[[workload]]` of a study in TOML, at this size.
-    pub fn toml(&self, size: &WorkloadSize) -> String {
+    /// The kind of workload that it is, with its settings at this size.
+    pub fn settings(&self, size: &WorkloadSize) -> Settings {
         // Random access lasts a fixed time: it has no end that data could set.
-        let time = format!("\"{:.0} ms\"", size.seconds * 1000.0);
+        let time = format!("{:.0} ms", size.seconds * 1000.0);
+        let written = StudyTable::read(self.template).unwrap_or_default();
+        let mut settings = written.settings(|kind| {
+            let kind = programs::kind(kind);
+            kind.map_or(&[][..], |kind| kind.settings)
+        });
+        for setting in &mut settings.settings {
+            setting.value = match &setting.value {
+                Value::Text(word) if word == SIZE => size.bytes.into(),
+                Value::Text(word) if word == COUNT => size.files.into(),
+                Value::Text(word) if word == TIME => time.as_str().into(),
+                _ => continue,
+            };
+        }
         // One pass is the default: a study reads better without it.
-        let bytes = match size.passes {
-            1 => format!("{}", size.bytes),
-            passes => format!("{}, passes = {passes}", size.bytes),
-        };
-        self.template
-            .replace("SIZE", &bytes)
-            .replace("COUNT", &format!("{}", size.files))
-            .replace("TIME", &time)
+        if size.passes != 1 {
+            let size_at = settings.settings.iter().position(|it| it.name == "size");
+            let after = size_at.map_or(0, |at| at + 1);
+            let passes = GivenSetting::new(PASSES.name, size.passes);
+            settings.settings.insert(after, passes);
+        }
+        settings
     }
 
     /// Returns true if it can go over its data more than once.
     fn repeats(&self) -> bool {
-        let word = self.template.split(" = ").next().unwrap_or_default();
-        let settings = programs::kind(word).map_or(&[][..], |kind| kind.settings);
+        let settings = self.settings(&WorkloadSize::LEAST);
         // What ends by time or by a count goes over its data as often as it can.
-        self.sized_by == SizedBy::Bytes && settings.iter().any(|doc| doc.name == PASSES.name)
+        self.sized_by == SizedBy::Bytes && settings.docs.iter().any(|doc| doc.name == PASSES.name)
     }
 
     /// The size with `times` as much in it, within what says anything and fits into `room` bytes; what
@@ -481,16 +503,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_placeholder_of_every_purpose_is_replaced() {
-        for purpose in ALL {
-            assert!(!purpose.parts.is_empty());
-            for part in purpose.parts {
-                let toml = part.toml(&WorkloadSize::LEAST);
-                assert!(
-                    !toml.contains("SIZE") && !toml.contains("COUNT") && !toml.contains("TIME"),
-                    "{toml}"
-                );
-            }
+    fn every_purpose_is_workloads_with_settings_that_they_take() {
+        for part in ALL.iter().flat_map(|purpose| purpose.parts) {
+            let settings = part.settings(&WorkloadSize::LEAST);
+            // What is no TOML has no kind; a placeholder left is no amount.
+            assert!(programs::kind(&settings.owner).is_some(), "{}", part.name);
+            assert_eq!(settings.check_all(), [], "{}", part.name);
+            assert!(!settings.settings.is_empty(), "{}", part.name);
         }
     }
 
@@ -512,8 +531,9 @@ mod tests {
         let wanted = write.scaled(WorkloadSize::LEAST, 40.0, 100 * MIB);
         // 640 MiB, 100 of them at once.
         assert_eq!((wanted.bytes, wanted.passes), (91 * MIB, 7));
-        let toml = write.toml(&wanted);
-        assert!(toml.contains("size = 95420416, passes = 7 }"), "{toml}");
+        let settings = write.settings(&wanted);
+        assert_eq!(settings.count("size"), Ok(95_420_416));
+        assert_eq!(settings.count("passes"), Ok(7));
         let more = write.scaled(wanted, 2.0, 100 * MIB);
         assert_eq!((more.bytes, more.passes), (98 * MIB, 13));
         let fits = write.scaled(wanted, 0.1, 100 * MIB);

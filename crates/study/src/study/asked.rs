@@ -2,6 +2,7 @@
 
 use super::design::Study;
 use super::document::{self, Field, Item, ItemKind};
+use super::table::{doubled, one_line};
 
 use stackrace_base::setting::{Refusal, Span, Value};
 use stackrace_layers::stack::{self, MODELLED_DISKS};
@@ -66,28 +67,22 @@ pub struct AskedDrive {
 }
 
 impl AskedDrive {
-    /// Returns the text a layer writes for it. A card has braces, which stand twice where a placeholder
-    /// could stand.
+    /// Returns the text a layer writes for it.
     fn model(&self) -> String {
         match &self.own {
-            Some(text) => text.replace('{', "{{").replace('}', "}}"),
+            Some(text) => doubled(text),
             None => self.name.clone(),
         }
     }
 
     /// Returns the text a factor writes for it.
     fn level(&self) -> String {
-        let name = quoted(&self.name);
+        let name = one_line(&self.name);
         match &self.own {
-            Some(text) => format!("{{ label = {name}, value = {} }}", quoted(text)),
+            Some(text) => format!("{{ label = {name}, value = {} }}", one_line(text)),
             None => name,
         }
     }
-}
-
-/// A text is written the same in TOML and in JSON.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// The text of a valid study whose disks are all modelled, as one of these drives; several become a
@@ -233,7 +228,7 @@ fn modelled(text: &str, layer: &Field, model: &str) -> Result<String, Refusal> {
     let settings = layer.item.fields();
     let has_model = settings.iter().any(|setting| setting.name == "model");
     let kept = kept_by_drives(layer);
-    let mut written = format!("{MODELLED_DISKS} = {{ model = {}", quoted(model));
+    let mut written = format!("{MODELLED_DISKS} = {{ model = {}", one_line(model));
     for setting in settings {
         // What stands beside a model is about a modelled disk already.
         if setting.name != "model" && (has_model || kept.contains(&setting.name.as_str())) {
@@ -259,11 +254,11 @@ fn with_words(fields: &[Field], name: &str, instead: &str, words: &str) -> (Span
     let field = fields.iter().find(|field| field.name == name);
     match field.map(|field| (&field.item.span, &field.item.node)) {
         Some((span, ItemKind::Value(Value::Text(own)))) => {
-            (span.clone(), quoted(&format!("{own} {words}")))
+            (span.clone(), one_line(&format!("{own} {words}")))
         }
         _ => {
             let whole = format!("{instead} {words}");
-            (0..0, format!("{name} = {}\n", quoted(whole.trim())))
+            (0..0, format!("{name} = {}\n", one_line(whole.trim())))
         }
     }
 }

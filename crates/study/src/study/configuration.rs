@@ -13,10 +13,7 @@ use stackrace_load::workload::{DataLayout, Workload, together};
 use super::aligned;
 use super::design::{Configuration, Factor, Kinds};
 use super::entry::StudyEntry;
-use super::error::ERRORS_MAX;
-
-/// A refusal and the levels that brought it about.
-pub(super) type LevelRefusal = (Refusal, Vec<(Span, String)>);
+use super::error::{ERRORS_MAX, LevelRefusal};
 
 /// The setting that says how much one operation does.
 const BLOCK_SIZE: &str = "block-size";

@@ -9,19 +9,40 @@ use toml::de::{DeTable, DeValue};
 use stackrace_base::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
 
 /// One word of a table and what it stands for.
+#[derive(Debug, Clone)]
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) name_span: Span,
     pub(super) item: Item,
+    /// Comment on the lines right above; of words of the first level alone.
+    pub(super) comment: String,
 }
 
 /// Something written, and where.
+#[derive(Debug, Clone)]
 pub(super) struct Item {
     pub(super) span: Span,
     pub(super) node: ItemKind,
+    /// True of a table inside of another one that is to be written under a header of its own.
+    pub(super) headed: bool,
+}
+
+// Two are the same wherever they stand, and however they are laid out.
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.item.node, &self.comment)
+            == (&other.name, &other.item.node, &other.comment)
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
 }
 
 /// Kinds of item that can be written.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum ItemKind {
     /// A text, a number or a flag.
     Value(Value),
@@ -40,7 +61,11 @@ pub(super) enum ItemKind {
 pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(fields(table.get_ref()));
+        let mut fields = fields(table.get_ref());
+        for field in &mut fields {
+            field.comment = comment_above(text, field.name_span.start);
+        }
+        return Ok(fields);
     }
     // What was recovered is not looked at: complaints about it would mostly be echoes.
     Err(errors
@@ -53,6 +78,18 @@ pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
         .collect())
 }
 
+/// The lines right above the one of this place that are comments, as they are written.
+fn comment_above(text: &str, at: usize) -> String {
+    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    // A blank line ends it: what stands above that is about more than this word.
+    let above = text[..line].split_inclusive('\n').rev();
+    let comment: usize = above
+        .take_while(|line| line.starts_with('#'))
+        .map(str::len)
+        .sum();
+    text[line - comment..line].to_owned()
+}
+
 fn fields(table: &DeTable<'_>) -> Vec<Field> {
     let mut fields: Vec<Field> = table
         .iter()
@@ -60,6 +97,7 @@ fn fields(table: &DeTable<'_>) -> Vec<Field> {
             name: name.get_ref().to_string(),
             name_span: name.span(),
             item: item(value),
+            comment: String::new(),
         })
         .collect();
     // Back into the order of the text, which the crate does not keep.
@@ -90,6 +128,7 @@ fn item(value: &Spanned<DeValue<'_>>) -> Item {
     Item {
         span: value.span(),
         node,
+        headed: false,
     }
 }
 

@@ -15,6 +15,9 @@ const COLUMNS: usize = 80;
 /// Columns in front of the advice.
 const BEFORE_HELP: usize = 14;
 
+/// A refusal and the levels that brought it about.
+pub(super) type LevelRefusal = (Refusal, Vec<(Span, String)>);
+
 /// Reason why a study is refused, and where in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError {
@@ -95,6 +98,29 @@ fn within(span: &Span, text: &str) -> Span {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.ceil_char_boundary(span.end.min(text.len()));
     start..end.max(start)
+}
+
+/// What was found wrong with a study of this name and text: in the order of the text, and no more than
+/// a reader takes in.
+pub(super) fn listed(name: &str, text: &str, mut findings: Vec<LevelRefusal>) -> Vec<StudyError> {
+    let (file, text): (Arc<str>, Arc<str>) = (name.into(), text.into());
+    // Checks run in the order of their needs; a user reads a file from top to bottom.
+    findings.sort_by_key(|(refusal, _)| refusal.span.as_ref().map(|span| span.start));
+    let more = findings.len().saturating_sub(ERRORS_MAX);
+    findings.truncate(ERRORS_MAX);
+    // The number of the others says how far the reader is.
+    if more > 0 {
+        let refusal = Refusal {
+            span: None,
+            message: format!("and {more} more"),
+            help: "correct these first".to_owned(),
+        };
+        findings.push((refusal, Vec::new()));
+    }
+    let errors = findings.into_iter();
+    errors
+        .map(|(refusal, context)| StudyError::new(&file, &text, refusal, context))
+        .collect()
 }
 
 /// The text in lines of at most the width of the terminal, broken at spaces.

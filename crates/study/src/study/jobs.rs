@@ -3,10 +3,10 @@
 use stackrace_base::setting::{Refusal, Span, Value};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 
-use super::asked::quoted;
 use super::document::{self, Field, Item, ItemKind};
 use super::error::StudyError;
 use super::read::TEXT_MAX;
+use super::table::{doubled, one_line};
 
 /// Has the text of the file of a name, or says what is wrong and what to do.
 pub type JobReader<'a> = dyn Fn(&str) -> Result<String, (String, String)> + 'a;
@@ -51,8 +51,7 @@ pub fn with_jobs(
             )));
         }
         let job = read(file).map_err(refused)?;
-        // A brace of a study begins the name of a factor, unless it is doubled.
-        let job = quoted(&job.replace('{', "{{").replace('}', "}}"));
+        let job = one_line(&doubled(&job));
         let before = between(&text, field);
         text.insert_str(at.end, &format!("{before}{CONTENT} = {job}"));
     }

@@ -3,7 +3,8 @@
 //! A study is data. The commands that it may give run only with the user's permission. Every word
 //! is checked before anything is touched, in every configuration, and everything that is wrong is
 //! reported at once, each at its place in the file. What comes out of [`parse`] can be planned and
-//! run; nothing of it is looked up in the text again.
+//! run; nothing of it is looked up in the text again. What the program makes itself is a [`StudyTable`],
+//! and [`made`] checks it in the same way.
 
 mod aligned;
 mod asked;
@@ -23,6 +24,7 @@ mod read;
 mod schema;
 mod shipped;
 mod size;
+mod table;
 mod words;
 
 #[cfg(test)]
@@ -35,9 +37,10 @@ pub use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub use error::StudyError;
 pub use jobs::{JobReader, with_jobs};
 pub use place::{HOST, SYSTEM};
-pub use read::{TEXT_MAX, parse};
+pub use read::{TEXT_MAX, made, parse};
 pub use schema::schema;
 pub use shipped::SHIPPED;
 #[cfg(any(test, feature = "testing"))]
 pub use shipped::left_out;
 pub use size::full_size;
+pub use table::{StudyTable, literal};

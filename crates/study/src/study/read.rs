@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use stackrace_base::event::Decide;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
@@ -10,17 +9,18 @@ use stackrace_base::unit;
 use stackrace_load::workload::WorkloadKind;
 
 use super::clients;
-use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
+use super::configuration::{ConfigurationBuilder, WorkloadEntry};
 use super::crash::{self, CrashPlan};
 use super::decide;
 use super::design::{Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
 use super::entry::{self, StudyEntry, keep};
-use super::error::{ERRORS_MAX, StudyError};
+use super::error::{self, LevelRefusal, StudyError};
 use super::factor::{self, Selection};
 use super::place;
 use super::placeholder::Template;
 use super::size;
+use super::table::StudyTable;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// Longest text of a study, bytes.
@@ -39,19 +39,8 @@ const WORKLOAD_EXAMPLE: &str = "random = { mode = \"read\", size = \"1 GiB\" }";
 /// # Errors
 /// Everything that is wrong with it, in the order of the text.
 pub fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
-    let file: Arc<str> = name.into();
     if bytes.len() > TEXT_MAX {
-        let refusal = Refusal {
-            span: None,
-            message: format!(
-                "{name} is longer than a study can be ({} of at most {})",
-                unit::bytes(bytes.len() as u64),
-                unit::bytes(TEXT_MAX as u64)
-            ),
-            help: "check that it is the right file".to_owned(),
-        };
-        let error = StudyError::new(&file, &"".into(), refusal, Vec::new());
-        return Err(vec![error]);
+        return Err(too_long(name, bytes.len()));
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -59,41 +48,47 @@ pub fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<S
             // Without a text there is no snippet to show, so the place is told in words.
             let at = error.valid_up_to();
             let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
-            let refusal = Refusal {
-                span: None,
-                message: format!(
-                    "{name} is not UTF-8 text: byte {at}, in line {line}, is no letter"
-                ),
-                help: "save the file as UTF-8".to_owned(),
-            };
-            return Err(vec![StudyError::new(
-                &file,
-                &"".into(),
-                refusal,
-                Vec::new(),
-            )]);
+            let message =
+                format!("{name} is not UTF-8 text: byte {at}, in line {line}, is no letter");
+            return Err(without_place(name, message, "save the file as UTF-8"));
         }
     };
-    let whole: Arc<str> = text.into();
-    Reader::read(name, text, kinds).map_err(|mut findings| {
-        // Checks run in the order of their needs; a user reads a file from top to bottom.
-        findings.sort_by_key(|(refusal, _)| refusal.span.as_ref().map(|span| span.start));
-        let more = findings.len().saturating_sub(ERRORS_MAX);
-        findings.truncate(ERRORS_MAX);
-        let mut errors: Vec<StudyError> = findings
-            .into_iter()
-            .map(|(refusal, context)| StudyError::new(&file, &whole, refusal, context))
-            .collect();
-        if more > 0 {
-            let refusal = Refusal {
-                span: None,
-                message: format!("and {more} more"),
-                help: "correct these first".to_owned(),
-            };
-            errors.push(StudyError::new(&file, &whole, refusal, Vec::new()));
-        }
-        errors
-    })
+    let fields = document::read(text).map_err(plain);
+    let study = fields.and_then(|fields| Reader::read(name, text, fields, kinds));
+    study.map_err(|findings| error::listed(name, text, findings))
+}
+
+/// A study that the program made itself: its text is written from it, and not read.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of its text.
+pub fn made(name: &str, table: StudyTable, kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
+    let (text, fields) = table.placed();
+    // What is kept must be read again: by another machine, and by `resume`.
+    if text.len() > TEXT_MAX {
+        return Err(too_long(name, text.len()));
+    }
+    let study = Reader::read(name, &text, fields, kinds);
+    study.map_err(|findings| error::listed(name, &text, findings))
+}
+
+fn too_long(name: &str, bytes: usize) -> Vec<StudyError> {
+    let message = format!(
+        "{name} is longer than a study can be ({} of at most {})",
+        unit::bytes(bytes as u64),
+        unit::bytes(TEXT_MAX as u64)
+    );
+    without_place(name, message, "check that it is the right file")
+}
+
+/// A refusal of a text that cannot be shown.
+fn without_place(name: &str, message: String, help: &str) -> Vec<StudyError> {
+    let refusal = Refusal {
+        span: None,
+        message,
+        help: help.to_owned(),
+    };
+    error::listed(name, "", plain(vec![refusal]))
 }
 
 /// The fields of a study by word, and what is wrong so far.
@@ -104,8 +99,13 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn read(name: &str, text: &str, kinds: &Kinds<'_>) -> Result<Study, Vec<LevelRefusal>> {
-        let mut fields = document::read(text).map_err(plain)?;
+    /// Reads a study from its words; `text` is what their places are about.
+    fn read(
+        name: &str,
+        text: &str,
+        mut fields: Vec<Field>,
+        kinds: &Kinds<'_>,
+    ) -> Result<Study, Vec<LevelRefusal>> {
         let mut refusals = Vec::new();
         // Before anything else is read: a size may stand in place of any value.
         size::replace(&mut fields, &mut refusals);
