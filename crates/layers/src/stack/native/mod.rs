@@ -306,8 +306,11 @@ impl Layer for Native {
             true => block::under_mount(host, &mount),
             false => Vec::new(),
         };
+        let disks = block::disks(host, &devices);
+        // No layer below says what the file lies on, and what its cache promises.
+        facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
         Ok(StandingLayer {
-            disks: block::disks(host, &devices),
+            disks,
             devices,
             ..StandingLayer::new(NAME, facts, Gives::Mounted(point))
         })
