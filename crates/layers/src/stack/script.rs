@@ -131,6 +131,17 @@ fn command(what: &str, line: &str, mount: &Path) -> Vec<OsString> {
     command
 }
 
+/// A failure with the command as the study has it: what surrounds it is long, and hides the reason.
+fn as_written(error: LayerError, line: &str) -> LayerError {
+    match error {
+        LayerError::Host(HostError::Failed { output, .. }) => LayerError::Host(HostError::Failed {
+            command: line.to_owned(),
+            output,
+        }),
+        other => other,
+    }
+}
+
 /// Returns true if an entry of a journal can only be undone with a command of the study.
 pub fn needs_command(undo: &Undo) -> bool {
     matches!(undo, Undo::Layer(entry) if entry.layer() == NAME)
@@ -187,7 +198,8 @@ impl Layer for Script {
         commands.know([self.tear_down.clone()], true);
         let mount = setup.mount_point()?;
         let undo = TAKE_DOWN.of([mount.clone().into(), digest(&self.tear_down).into()]);
-        setup.make(undo, &command(SET_UP, &self.set_up, &mount))?;
+        let made = setup.make(undo, &command(SET_UP, &self.set_up, &mount));
+        made.map_err(|error| as_written(error, &self.set_up))?;
         if place::mounted_at(host, &mount)?.is_none() {
             return Err(LayerError::refused(
                 format!(
@@ -204,7 +216,8 @@ impl Layer for Script {
         // The storage may be there before and after: what is made in it is removed by name, not with it.
         let mut standing = dir::private_in(setup, &mount, NAME)?;
         if let Some(line) = &self.describe {
-            let output = host.must(&command(DESCRIBE, line, &mount))?;
+            let output = host.must(&command(DESCRIBE, line, &mount));
+            let output = output.map_err(|error| as_written(error.into(), line))?;
             standing.facts.facts.extend(told(&output.stdout));
         }
         Ok(standing)
