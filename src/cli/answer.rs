@@ -1,13 +1,12 @@
 //! The answer at the end of a run: the verdict, where it is kept, and the exit code.
 
-use std::path::Path;
-
 use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
 use stackrace_base::event::shell;
+use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
@@ -101,11 +100,6 @@ pub(super) fn show(
     Ok(())
 }
 
-/// A path on a line of its own.
-fn shown(path: &Path) -> String {
-    report::on_one_line(&path.to_string_lossy())
-}
-
 /// Says where a run is kept.
 fn where_it_is(store: &Store, ledger: &Ledger) {
     if let Some(why) = ledger.index_trouble() {
@@ -116,8 +110,8 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
     let run = &ledger.record().head.run;
     say(&format!(
         "\nrun     {run}\nrecord  {}\nindex   {}\n",
-        shown(&store.run_dir(run)),
-        shown(&store.dir().join("stackrace.db"))
+        store.run_dir(run).shown(),
+        store.dir().join("stackrace.db").shown()
     ));
 }
 
@@ -145,7 +139,7 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
         true => resume.clone() + " --until-decided",
         false => resume,
     };
-    // What is decided needs no more rounds, whoever could take part again.
+    // What is decided needs no more rounds, even if what failed could take part again.
     let mendable = record.mendable().filter(|_| reason != Reason::Decided);
     if let Some(failed) = mendable {
         let advice = match failed.next() {

@@ -1,5 +1,6 @@
 //! What guests are made of: built, listed, found by the name of the system, removed.
 
+use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
     let host = quiet_host();
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
-        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
+        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.shown())))?;
     temporary::work(&setting.session, &host, |journal, id| {
         let builder = Builder {
             host: &host,
@@ -111,7 +112,7 @@ fn line(what: &str, image: &Image) -> String {
         image.name(),
         unit::bytes(image.bytes()),
         image.kernel(),
-        image.dir().display()
+        image.dir().shown()
     )
 }
 
@@ -120,7 +121,7 @@ fn stocked(stocked: &Stocked) -> String {
         Stocked::Used(system, image) => line(system.name, image),
         Stocked::Spare(image) => line("spare", image),
         Stocked::Unneeded(image) => line("unneeded", image),
-        Stocked::Damaged(dir) => format!("{:<15}  {}\n", "damaged", dir.display()),
+        Stocked::Damaged(dir) => format!("{:<15}  {}\n", "damaged", dir.shown()),
     }
 }
 
@@ -147,7 +148,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
                 "{:<15}  {}, {state}, {}\n",
                 "machine",
                 unit::bytes(machine::bytes_in(&dir)),
-                dir.display()
+                dir.shown()
             ));
         }
     }
@@ -176,7 +177,7 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     for each in &stock {
         let dir = each.dir();
         std::fs::remove_dir_all(dir).map_err(|error| {
-            Failure::internal(format!("cannot remove {}: {error}", dir.display()))
+            Failure::internal(format!("cannot remove {}: {error}", dir.shown()))
         })?;
         print(&format!("removed {}", stocked(each)));
     }

@@ -339,6 +339,7 @@ fn trial(
         clients: None,
         sliced: None,
         exchanged: None,
+        advice: String::new(),
     }
 }
 

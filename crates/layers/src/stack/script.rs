@@ -14,6 +14,7 @@ use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::imagined::{Tool, World, last, said, word};
 use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
 use stackrace_machine::journal::{Param, Undo, UndoKind, text};
@@ -205,7 +206,7 @@ impl Layer for Script {
                 format!(
                     "`{}` succeeded, and nothing is mounted at {}",
                     self.set_up,
-                    mount.display()
+                    mount.shown()
                 ),
                 format!("let it mount at ${MOUNT}: mount --bind, if it mounts elsewhere"),
             ));
@@ -261,7 +262,7 @@ fn take_down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         UserCommand::Unknown => format!(
             "the record of its run does not have the command any more\n  next: take down what is \
              mounted at {} yourself",
-            mount.display()
+            mount.shown()
         ),
     };
     Err(HostError::Unpermitted { why })

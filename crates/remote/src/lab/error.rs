@@ -1,6 +1,7 @@
 //! Why the lab could not do something, and what to do about it.
 
 use super::system::System;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ pub enum LabError {
     #[error("the lab has no image of {0}")]
     NoImage(&'static System),
     /// A file of an image is missing or is not what was built.
-    #[error("{} is not what was built", .0.display())]
+    #[error("{} is not what was built", .0.shown())]
     Damaged(PathBuf),
     /// The distribution has something else by now than the image has.
     #[error("the distribution now has {now}, which does not fit the image of {system}")]

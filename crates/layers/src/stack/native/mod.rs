@@ -21,6 +21,7 @@ use device::{DETACH, attach_image, with};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Filling, Host, Needs, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -290,7 +291,7 @@ impl Layer for Native {
         let (point, made) = self.made(setup, &found.way, &private)?;
         let Some(mount) = place::mounted_at(host, &point)? else {
             return Err(LayerError::refused(
-                format!("nothing is mounted at {}", point.display()),
+                format!("nothing is mounted at {}", point.shown()),
                 "look whether mount(8) shows it there",
             ));
         };

@@ -7,6 +7,7 @@
 
 mod launcher;
 
+use stackrace_base::unit::ShownPath;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -321,7 +322,7 @@ fn processes(count: u64) -> String {
 /// Makes a file that says whose storage a directory is.
 fn make_mark(host: &RemoteHost, directory: &Path, mark: &Path) -> Result<(), Failure> {
     if !host.is_dir(directory) {
-        let (name, path) = (host.name().to_owned(), directory.display());
+        let (name, path) = (host.name().to_owned(), directory.shown());
         return Err(
             Failure::refused(format!("{name}: {path} is not a directory"))
                 .next("mount the storage at the same place on every client"),
@@ -334,7 +335,7 @@ fn make_mark(host: &RemoteHost, directory: &Path, mark: &Path) -> Result<(), Fai
 fn not_shared(directory: &Path, first: &str, other: &str) -> Failure {
     Failure::refused(format!(
         "{} is not the same storage on all clients: what {first} makes there, {other} does not see",
-        directory.display()
+        directory.shown()
     ))
     .next("mount the storage at the same place on every client, or leave that client out")
 }
@@ -368,7 +369,7 @@ pub fn manifest(study: &mut Study, options: ClientsOptions<'_>) -> Result<Option
     study_file::check_clients(study, &clients)?;
     study_file::by_clients(study, &clients);
     let directories = directories(study);
-    let directories = directories.iter().map(|path| path.display().to_string());
+    let directories = directories.iter().map(|path| path.shown().to_string());
     let directories: Vec<String> = directories.collect();
     Ok(Some(launcher::manifest(job, count as usize, &directories)))
 }

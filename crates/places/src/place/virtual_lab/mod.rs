@@ -4,6 +4,7 @@
 //! again gives the same log, byte for byte. What depends on this machine (how long it took, its QEMU)
 //! is in a file of its own beside the log.
 
+mod build;
 pub mod made_on;
 pub mod plan;
 pub mod turns;
@@ -43,12 +44,6 @@ use stackrace_study::study::{Provision, RoundOrder, Study};
 
 /// Tasks that are left after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean` removes the guests, `stackrace resume` continues the run";
-
-/// This program, whatever became of its file.
-const PROGRAM: &str = "/proc/self/exe";
-
-/// Fact on the build of this program: it serves the drives in each guest, so its instructions are part of every figure.
-const BUILD: &str = "build of stackrace";
 
 /// Directory in which a guest keeps its journal.
 const STORE: &str = "/run/store";
@@ -164,33 +159,9 @@ pub fn run(
             &run.guests,
             &images,
         )?;
-        check_build(study, &stopped.record.head.environment, &build())?;
+        build::check(study, &stopped.record.head.environment, &build::of_this())?;
     }
     run.make(&images, stopped)
-}
-
-/// The build of this program, as it is on record.
-fn build() -> String {
-    hash_of(Path::new(PROGRAM))[..16].to_owned()
-}
-
-/// Refuses to continue with another build of this program than the run was begun with, as with another image: rounds of
-/// both would be compared as if one program had made them.
-///
-/// # Errors
-/// It is another one.
-fn check_build(study: &Study, known: &[Fact], build: &str) -> Result<(), Failure> {
-    // Runs from before this was recorded go on.
-    let begun = known.iter().find(|fact| fact.name == BUILD);
-    if begun.is_none_or(|begun| begun.value == build) {
-        return Ok(());
-    }
-    let text = "the run was begun by another build of stackrace, which took other instructions to serve the drives: \
-                the log would not go on as it began";
-    Err(Failure::refused(text).next(format!(
-        "resume it with the program that began it, or begin anew: stackrace run {} --lab",
-        study.name
-    )))
 }
 
 /// Refuses to continue on other images than those that the record knows.
@@ -401,7 +372,7 @@ impl VirtualRun<'_> {
             let finished = execute::race(self.study, self.store, &ledger, &*watcher, &mut executor);
             self.keep_made_on(&ledger, |log| MadeOn {
                 stackrace: env!("CARGO_PKG_VERSION"),
-                program: hash_of(Path::new(PROGRAM)),
+                program: hash_of(Path::new(build::PROGRAM)),
                 qemu: qemu(&host),
                 kernel: stackrace_machine::observe::kernel(),
                 jobs,
@@ -508,7 +479,7 @@ impl VirtualRun<'_> {
         let memory = unit::bytes(self.options.memory_bytes);
         facts.push(Fact::new("lab", format!("virtual time, {PROCESSOR}")));
         facts.push(Fact::new(MEMORY, &*memory));
-        facts.push(Fact::new(BUILD, build()));
+        facts.push(Fact::new(build::BUILD, build::of_this()));
         for disk in lab_guests::disks(self.study)? {
             facts.push(Fact::new(
                 "lab disk",
@@ -582,27 +553,5 @@ fn refused_there(reply: WorkerReply) -> Failure {
             Failure::new(FailureKind::Remote(code), format!("in the guest: {text}")).next(next)
         }
         other => Failure::internal(format!("in the guest: an unexpected answer: {other:?}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use stackrace_run::prepare::study_file;
-
-    #[test]
-    fn a_run_goes_on_with_the_build_that_began_it_and_no_other() {
-        let text = b"title = \"t\"\n[[stack]]\ntmpfs = { size = \"1 GiB\" }\n[[workload]]\nfiles = { count = 4 }\n\
-                     [decide]\nrounds-at-most = 3\n";
-        let study = study_file::parse("t.toml", text).unwrap();
-        let known = [Fact::new(BUILD, "0123456789abcdef")];
-        assert!(check_build(&study, &known, "0123456789abcdef").is_ok());
-        assert!(check_build(&study, &[], "0123456789abcdef").is_ok());
-        let refused = check_build(&study, &known, "fedcba9876543210").unwrap_err();
-        assert!(
-            refused.render().contains("another build of stackrace"),
-            "{}",
-            refused.render()
-        );
     }
 }
