@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::args::LabBuild;
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
+use super::interrupt::catch_interrupt;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{error, print, say};
 use super::variable::variable;
 use super::words::unknown;
+use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
@@ -23,6 +25,9 @@ use stackrace_run::prepare::temporary;
 
 /// Directory of images for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";
+
+/// Task that is left after a second Ctrl-C.
+const LEFT: &str = "`stackrace clean` removes what was made";
 
 /// Directory that images are kept in.
 fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
@@ -79,8 +84,11 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
         .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.shown())))?;
-    temporary::work(&setting.session, &host, |journal, id| {
+    let interrupt = Arc::new(Interrupt::default());
+    catch_interrupt(&interrupt, "what was made is removed", LEFT)?;
+    let built = temporary::work(&setting.session, &host, |journal, id| {
         let builder = Builder {
+            stopped: &|| interrupt.raised(),
             host: &host,
             journal,
             cache: &cache,
@@ -102,7 +110,14 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
             }
         }
         Ok(0)
-    })
+    });
+    match built {
+        Err(failure) if interrupt.raised() => {
+            error(&failure.render());
+            Ok(INTERRUPTED)
+        }
+        built => built,
+    }
 }
 
 /// `debian-13        debian-13-57ab01c9f3d2, 312 MB, Linux 6.12.57+deb13-amd64, /var/…`.

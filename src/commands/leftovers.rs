@@ -184,6 +184,11 @@ impl Tally {
             return Ok(());
         }
         for copy in remote.copies()? {
+            // One that this very command brought was left by nobody, and goes without a word.
+            if remote.brought() == Some(&copy) {
+                remote.host().remove_tree(&copy)?;
+                continue;
+            }
             self.remove(remote, "the program's copy ", copy, list)?;
         }
         Ok(())

@@ -37,6 +37,9 @@ pub enum LabError {
     /// A guest stopped before it had done what it was to do; the end of what it printed.
     #[error("the guest stopped; its last words:\n{0}")]
     Stopped(String),
+    /// The user stopped it.
+    #[error("interrupted: nothing was built")]
+    Interrupted,
     /// A guest has ended.
     #[error("the guest has ended")]
     Ended,
@@ -77,6 +80,7 @@ impl LabError {
                     .to_string()
             }
             Self::NotUp(_) | Self::Stopped(_) | Self::Ended | Self::Refused(_) => String::new(),
+            Self::Interrupted => "begin again when there is time: what was made is removed".to_string(),
             Self::Lacks(missing) => match install(missing) {
                 Some(command) => command,
                 // Each says what to do; of the first, so that there is one thing to begin with.
