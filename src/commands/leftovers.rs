@@ -184,7 +184,7 @@ impl Tally {
             return Ok(());
         }
         for copy in remote.copies()? {
-            // One that this very command brought was left by nobody, and goes without a word.
+            // One that this very command brought is no leftover, and goes without a word.
             if remote.brought() == Some(&copy) {
                 remote.host().remove_tree(&copy)?;
                 continue;

@@ -7,15 +7,14 @@
 //! their own, built once for a kernel and a version of ZFS. Both appear under their names when they
 //! are whole, never before.
 
+use super::build_tool;
 use super::driver;
 use super::error::LabError;
 use super::system::{self, EPOCH, System};
 use super::vmlinux;
 use serde::{Deserialize, Serialize};
-use stackrace_machine::host::program::{self, ProgramCall};
-use stackrace_machine::host::{Host, HostError, Needs, Output, argv, shown};
+use stackrace_machine::host::{Host, HostError, Needs, argv};
 use stackrace_machine::journal::{Journal, Undo};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Needs of building.
@@ -398,32 +397,7 @@ impl Builder<'_> {
             "/dev/null".to_string(),
             format!("{work}/sources.list"),
         ]);
-        self.ran(&argv(words), Path::new(&*work))
-    }
-
-    /// Runs a command to its end, or ends it with all that it began.
-    fn ran(&self, words: &[OsString], work: &Path) -> Result<(), LabError> {
-        let ran = program::run(&ProgramCall {
-            argv: words,
-            directory: work,
-            environment: &[],
-            time_max_ns: u64::MAX,
-            durable: false,
-            leaves_server: false,
-            stopped: self.stopped,
-        })?;
-        match (ran.cut, ran.status) {
-            (Some(_), _) => Err(LabError::Interrupted),
-            (None, Some(0)) => Ok(()),
-            (None, status) => Err(LabError::Host(HostError::Failed {
-                command: shown(words),
-                output: Output {
-                    status,
-                    stdout: ran.stdout,
-                    stderr: ran.stderr,
-                },
-            })),
-        }
+        build_tool::run(&argv(words), Path::new(&*work), self.stopped)
     }
 }
 
