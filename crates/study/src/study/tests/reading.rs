@@ -248,7 +248,6 @@ fn names_that_would_not_stay_on_their_line_are_refused_where_they_stand() {
         ("\\n", "a line break"),
         ("\\u2028", "a line break"),
         ("\\t", "a tab"),
-        ("\\u001b[1m", "the control character U+001B"),
     ] {
         let title = format!("title = \"x{letter}VERDICT y\"\n{}", without_title());
         let shown = bad(&title);
