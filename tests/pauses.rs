@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use crate::support::{Ground, Said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use stackrace_test_needs as needs;
 
 const STUDY: &str = study!(two block sizes: "Stopped", "2 s", 1);
 
@@ -87,7 +88,46 @@ fn a_trial_that_was_stopped_does_not_count_and_is_measured_again() {
     );
 }
 
+/// Processes whose environment names a directory.
+fn within(directory: &Path) -> Vec<u32> {
+    let name = directory.to_str().unwrap();
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let inside = |number: &u32| {
+        let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(name)
+    };
+    numbers.filter(inside).collect()
+}
+
+fn a_lab_build_that_is_interrupted_ends_its_tools_and_leaves_nothing() {
+    needs::root();
+    for tool in ["mmdebstrap", "mksquashfs", "xz"] {
+        needs::tool(tool);
+    }
+    let ground = Ground::new();
+    let cache = ground.make_dir("cache");
+    let mut command = ground.program(&["lab", "build"]);
+    command.env("XDG_CACHE_HOME", &cache).stdout(Stdio::piped());
+    let mut building = command.stderr(Stdio::piped()).spawn().unwrap();
+    // The program itself, and tools that it started.
+    while within(&cache).len() < 2 {
+        assert_eq!(building.try_wait().unwrap(), None, "it ended by itself");
+        wait(5);
+    }
+    let pid = Pid::from_raw(i32::try_from(building.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let said = Said::of(&building.wait_with_output().unwrap());
+    said.ended(130).err_has("interrupted: nothing was built");
+    assert_eq!(within(&cache), [0; 0]);
+    let left = fs::read_dir(cache.join("stackrace/lab")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
 /// The tests of this file.
-pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
-    stackrace_test_needs::tests![a_trial_that_was_stopped_does_not_count_and_is_measured_again]
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
+        a_trial_that_was_stopped_does_not_count_and_is_measured_again,
+        a_lab_build_that_is_interrupted_ends_its_tools_and_leaves_nothing,
+    ]
 }

@@ -1,12 +1,12 @@
 //! The answer at the end of a run: the verdict, where it is kept, and the exit code.
 
-use std::path::Path;
-
 use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
+use stackrace_base::event::shell;
+use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
@@ -33,18 +33,25 @@ pub(super) fn finish(
     let reason = run.ended?;
     let ledger = run.ledger.lock();
     let record = ledger.record();
-    if reason == Reason::Lost {
-        let detail = record.ended().map_or("", |ended| ended.detail);
-        let next = record.head.resume_command();
-        error(&format!("{detail}\n  next: {next}\n"));
-    }
-    if reason == Reason::Interrupted {
-        let next = record.head.resume_command();
-        error(&format!(
-            "interrupted: what was measured is kept\n  next: {next}\n"
-        ));
+    let why = match reason {
+        Reason::Lost => record.ended().map_or("", |ended| ended.detail),
+        Reason::Interrupted => "interrupted: what was measured is kept",
+        _ => "",
+    };
+    if !why.is_empty() {
+        // Said once: the page above has it.
+        let next = match pageless(setting) {
+            true => format!("  next: {}\n", record.head.resume_command()),
+            false => String::new(),
+        };
+        error(&format!("{why}\n{next}"));
     }
     Ok(exit_code(reason, record, &run.verdict, decide))
+}
+
+/// Returns true if no page is shown, which would end with the next command.
+fn pageless(setting: &Setting) -> bool {
+    setting.quiet || setting.events.is_on_standard_output()
 }
 
 /// Shows a verdict, whole or in so many lines, writes the HTML report if one is asked for, and says
@@ -63,8 +70,10 @@ pub(super) fn show(
         say(&format!("{}\n", report::on_one_line(&verdict.sentence)));
     } else {
         // An open question first: a report of it would have to be made again.
-        let next = match (goes_on(record, verdict), &output.html) {
-            (Some(command), _) => command,
+        let reason = run.ended.as_ref().ok().copied();
+        let step = reason.and_then(|reason| next_step(record, verdict, reason));
+        let next = match (step, &output.html) {
+            (Some(step), _) => step,
             (None, Some(_)) => String::new(),
             (None, None) => format!("stackrace report {} --html report.html", record.head.run),
         };
@@ -85,15 +94,10 @@ pub(super) fn show(
             &report::ReportOptions::default(),
         )?;
     }
-    if !setting.quiet && !setting.events.is_on_standard_output() {
+    if !pageless(setting) {
         where_it_is(&run.store, &ledger);
     }
     Ok(())
-}
-
-/// A path on a line of its own.
-fn shown(path: &Path) -> String {
-    report::on_one_line(&path.to_string_lossy())
 }
 
 /// Says where a run is kept.
@@ -106,8 +110,8 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
     let run = &ledger.record().head.run;
     say(&format!(
         "\nrun     {run}\nrecord  {}\nindex   {}\n",
-        shown(&store.run_dir(run)),
-        shown(&store.dir().join("stackrace.db"))
+        store.run_dir(run).shown(),
+        store.dir().join("stackrace.db").shown()
     ));
 }
 
@@ -124,16 +128,145 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
     }
 }
 
-/// The command that goes on, where a run ended without an answer for want of time or rounds; none: it
-/// ended otherwise.
-fn goes_on(record: &Record, verdict: &Verdict) -> Option<String> {
-    let reason = record.ended()?.reason;
-    let stopped = [Reason::Time, Reason::Rounds, Reason::Interrupted]
-        .iter()
-        .any(|stopped| reason == stopped.word());
-    // Further rounds would change nothing where the rest of the question is settled.
-    let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
+/// The step that makes the answer whole, most often a command; `None` if nothing is missing.
+fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<String> {
+    let resume = record.head.resume_command();
+    if matches!(reason, Reason::Interrupted | Reason::Lost) {
+        return Some(resume);
+    }
+    let limited = matches!(reason, Reason::Time | Reason::Rounds);
+    let on = match limited {
+        true => resume.clone() + " --until-decided",
+        false => resume,
+    };
+    // What is decided needs no more rounds, even if what failed could take part again.
+    let mendable = record.mendable().filter(|_| reason != Reason::Decided);
+    if let Some(failed) = mendable {
+        let advice = match failed.next() {
+            "" => format!(
+                "mend what {} failed of",
+                named(record, failed.configuration)
+            ),
+            advice => advice.to_owned(),
+        };
+        return Some(format!("{advice}, then: {on}"));
+    }
     // One configuration is measured, and nothing about it is to be decided.
     let asked = record.head.configurations.len() > 1;
-    (stopped && open && asked).then(|| record.head.resume_command() + " --until-decided")
+    // Further rounds would change nothing where the rest of the question is settled.
+    let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
+    if !asked || !open {
+        return None;
+    }
+    match can_be_decided(record, verdict) {
+        true => limited.then_some(on),
+        false => begin_anew(record),
+    }
+}
+
+fn named(record: &Record, configuration: usize) -> &str {
+    let known = record.head.configurations.get(configuration);
+    known.map_or("a configuration", |one| one.name.as_str())
+}
+
+/// Returns true if further rounds could decide anything: two that are compared are both still measured.
+fn can_be_decided(record: &Record, verdict: &Verdict) -> bool {
+    let failed: Vec<&str> = record
+        .failures()
+        .map(|trial| named(record, trial.configuration))
+        .collect();
+    let mut compared = verdict.overall.iter().chain(&verdict.ranking).peekable();
+    // Nothing failed, and nothing is compared yet.
+    if failed.is_empty() || compared.peek().is_none() {
+        return failed.is_empty();
+    }
+    compared.any(|c| !failed.contains(&c.a.as_str()) && !failed.contains(&c.b.as_str()))
+}
+
+/// Advice where a failure leaves nothing to compare: only another run can answer.
+fn begin_anew(record: &Record) -> Option<String> {
+    let failed = record.failures().next()?;
+    let name = named(record, failed.configuration);
+    let advice = match failed.next() {
+        "" => format!("mend {name}, or leave it out"),
+        advice => format!("{name}: {advice}"),
+    };
+    let again = shell(&record.head.command);
+    Some(format!("{advice}, then begin anew: {again}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::{Ended, Event};
+    use stackrace_judge::verdict::{Evidence, judge};
+    use stackrace_results::record::sample;
+
+    /// The next step after the made-up run, in whose first round a configuration failed like this, and left the run.
+    fn next(failed: usize, error: &str, advice: &str, reason: Reason) -> Option<String> {
+        let mut record = sample::record(&sample::small());
+        let of = |event: &Event| match event {
+            Event::Trial(trial) => Some((trial.configuration, trial.round, trial.workload)),
+            _ => None,
+        };
+        record
+            .lines
+            .retain(|line| of(&line.event).is_none_or(|of| of.0 != failed || of == (failed, 1, 0)));
+        for line in &mut record.lines {
+            match &mut line.event {
+                Event::Trial(trial) if trial.configuration == failed => {
+                    trial.ended = Ended::Failed {
+                        error: error.to_owned(),
+                    };
+                    advice.clone_into(&mut trial.advice);
+                }
+                Event::RunEnded { reason: ended, .. } => reason.word().clone_into(ended),
+                _ => {}
+            }
+        }
+        let verdict = judge(&Evidence::of(&record));
+        next_step(&record, &verdict, reason)
+    }
+
+    #[test]
+    fn the_next_step_after_a_failure_is_one_that_can_decide() {
+        for failed in [0, 1] {
+            let said = next(
+                failed,
+                "cannot set up the stack: script: no",
+                "",
+                Reason::Rounds,
+            );
+            let said = said.unwrap();
+            assert!(!said.contains("resume"), "{said}");
+            assert!(
+                said.contains(", or leave it out, then begin anew: stackrace "),
+                "{said}"
+            );
+            let advice = "install it: apt install xfsprogs";
+            let said = next(failed, "mkfs.xfs is not installed", advice, Reason::Failed).unwrap();
+            assert!(
+                said.contains(advice) && said.contains("begin anew"),
+                "{said}"
+            );
+            // What is mended by hand is tried again.
+            let full = "write failed: No space left on device (os error 28)";
+            let said = next(failed, full, "", Reason::Rounds).unwrap();
+            assert!(said.starts_with("mend what "), "{said}");
+            assert!(
+                said.ends_with(" --until-decided") && said.contains("then: stackrace resume "),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_has_one_next_step() {
+        let record = sample::record(&sample::small());
+        let verdict = judge(&Evidence::of(&record));
+        for reason in [Reason::Interrupted, Reason::Lost] {
+            let said = next_step(&record, &verdict, reason).unwrap();
+            assert_eq!(said, record.head.resume_command());
+        }
+    }
 }

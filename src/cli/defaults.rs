@@ -3,6 +3,7 @@
 //! The command line comes first, then the environment, then this file. It is checked as a whole by
 //! every command, so that a misspelt key is found on the day it is written.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -83,7 +84,7 @@ impl Defaults {
             // Under sudo or setpriv HOME may be that of another user: there is no file of this one.
             Err(_) if path.symlink_metadata().is_err() => Vec::new(),
             Err(error) => {
-                let what = format!("cannot read the defaults {}: {error}", path.display());
+                let what = format!("cannot read the defaults {}: {error}", path.shown());
                 return Err(Failure::refused(what).next("mend or remove that file"));
             }
         };
@@ -141,7 +142,7 @@ impl Defaults {
         let Some(path) = &self.path else {
             return "none: HOME is not set".to_owned();
         };
-        let path = path.display();
+        let path = path.shown();
         if self.set.is_empty() {
             let all: Vec<String> = KEYS.iter().map(Key::path).collect();
             return format!("none; {path} can set {}", unit::listed(&all));
@@ -199,7 +200,7 @@ struct Found<'a> {
 impl Found<'_> {
     fn wrong(&mut self, at: usize, what: &str, next: &str) {
         let line = self.text[..at.min(self.text.len())].matches('\n').count() + 1;
-        let path = self.path.display();
+        let path = self.path.shown();
         self.wrong.push((
             line,
             format!("error: {path}:{line}: {what}\n  next: {next}"),

@@ -1,5 +1,6 @@
 //! `stackrace drive`: cards of real drives, and how well a card's model meets a drive.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use stackrace_drives::fit::{self, SMALLEST};
@@ -38,7 +39,7 @@ pub(super) fn exec(verb: &DriveVerb) -> Result<u8, Failure> {
 fn open(device: &Path) -> Result<ReadProbe, Failure> {
     let probe = ReadProbe::open(device).map_err(|error| Failure::unable(error.to_string()))?;
     if probe.bytes() < SMALLEST {
-        let (shown, bytes) = (device.display(), probe.bytes());
+        let (shown, bytes) = (device.shown(), probe.bytes());
         return Err(
             Failure::refused(format!("{shown} has {bytes} bytes, too few to measure"))
                 .next("name a drive of at least 1 GiB: lsblk"),
@@ -54,7 +55,7 @@ fn read(probe: &mut ReadProbe, first: u64, sectors: u32) -> Result<Nanos, Failur
 }
 
 fn check(card: &Card, against: &Path) -> Result<String, Failure> {
-    let shown = against.display();
+    let shown = against.shown();
     let is_text = std::fs::metadata(against).is_ok_and(|kind| kind.is_file());
     let requests = if is_text {
         trace::trace(&drive_card::text(against, TRACE_MAX)?).map_err(|error| {

@@ -1,5 +1,6 @@
 //! `--events FILE|-`: the lines of a run's log, copied as they are made.
 
+use stackrace_base::unit::ShownPath;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,7 @@ impl EventCopy {
             let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
             if let Err(why) = &written {
                 // The run is worth more than its copy.
-                error(&format!("warning: --events: {}: {why}\n", path.display()));
+                error(&format!("warning: --events: {}: {why}\n", path.shown()));
             }
             written.is_ok()
         }));

@@ -1,5 +1,6 @@
 //! `stackrace export`: runs as tables for other programs.
 
+use stackrace_base::unit::ShownPath;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -43,7 +44,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
         };
         output::write(&path, &bytes)?;
         // On standard error: standard output may be a table of its own.
-        error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
+        error(&format!("{:>9} rows  {}\n", table.rows(), path.shown()));
     }
     Ok(0)
 }

@@ -1,14 +1,17 @@
 //! What guests are made of: built, listed, found by the name of the system, removed.
 
+use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::args::LabBuild;
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
+use super::interrupt::catch_interrupt;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{error, print, say};
 use super::variable::variable;
 use super::words::unknown;
+use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit;
 use stackrace_layers::stack;
 use stackrace_machine::host::Host;
@@ -32,6 +35,8 @@ fn cache(host: &dyn Host) -> Result<ImageCache, Failure> {
         of_layers: stack::packages(),
     })
 }
+/// Task that is left after a second Ctrl-C.
+const LEFT: &str = "`stackrace clean` removes what was made";
 
 /// Directory that images are kept in.
 fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
@@ -86,11 +91,13 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
     let systems = all(&asked.systems)?;
     let host = quiet_host();
     let cache = cache(&host)?;
-    std::fs::create_dir_all(&cache.dir).map_err(|error| {
-        Failure::refused(format!("cannot make {}: {error}", cache.dir.display()))
-    })?;
-    temporary::work(&setting.session, &host, |journal, id| {
+    std::fs::create_dir_all(&cache.dir)
+        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.dir.shown())))?;
+    let interrupt = Arc::new(Interrupt::default());
+    catch_interrupt(&interrupt, "what was made is removed", LEFT)?;
+    let built = temporary::work(&setting.session, &host, |journal, id| {
         let builder = Builder {
+            stopped: &|| interrupt.raised(),
             host: &host,
             journal,
             cache: &cache,
@@ -112,7 +119,14 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
             }
         }
         Ok(0)
-    })
+    });
+    match built {
+        Err(failure) if interrupt.raised() => {
+            error(&failure.render());
+            Ok(INTERRUPTED)
+        }
+        built => built,
+    }
 }
 
 /// `debian-13        debian-13-57ab01c9f3d2, 312 MB, Linux 6.12.57+deb13-amd64, /var/…`.
@@ -122,7 +136,7 @@ fn line(what: &str, image: &Image) -> String {
         image.name(),
         unit::bytes(image.bytes()),
         image.kernel(),
-        image.dir().display()
+        image.dir().shown()
     )
 }
 
@@ -131,7 +145,7 @@ fn stocked(stocked: &Stocked) -> String {
         Stocked::Used(system, image) => line(system.name, image),
         Stocked::Spare(image) => line("spare", image),
         Stocked::Unneeded(image) => line("unneeded", image),
-        Stocked::Damaged(dir) => format!("{:<15}  {}\n", "damaged", dir.display()),
+        Stocked::Damaged(dir) => format!("{:<15}  {}\n", "damaged", dir.shown()),
     }
 }
 
@@ -158,7 +172,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
                 "{:<15}  {}, {state}, {}\n",
                 "machine",
                 unit::bytes(machine::bytes_in(&dir)),
-                dir.display()
+                dir.shown()
             ));
         }
     }
@@ -187,7 +201,7 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     for each in &stock {
         let dir = each.dir();
         std::fs::remove_dir_all(dir).map_err(|error| {
-            Failure::internal(format!("cannot remove {}: {error}", dir.display()))
+            Failure::internal(format!("cannot remove {}: {error}", dir.shown()))
         })?;
         print(&format!("removed {}", stocked(each)));
     }

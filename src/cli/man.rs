@@ -1,5 +1,6 @@
 //! `stackrace man`: the manual pages, one for each command, made from what `--help` is made from.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use clap::Command;
@@ -24,18 +25,14 @@ pub(super) fn exec(directory: Option<&Path>) -> Result<u8, Failure> {
     };
     // Only a directory that exists: a missing one could be a misspelt name.
     if !directory.is_dir() {
-        let dir = directory.display();
+        let dir = directory.shown();
         return Err(Failure::usage(format!("{dir} is no directory"))
             .next(format!("mkdir -p {dir}, or name one that exists")));
     }
     for (name, page) in &pages {
         output::write(&directory.join(name), page)?;
     }
-    say(&format!(
-        "{} pages in {}\n",
-        pages.len(),
-        directory.display()
-    ));
+    say(&format!("{} pages in {}\n", pages.len(), directory.shown()));
     Ok(0)
 }
 

@@ -7,6 +7,7 @@
 use super::failure::Failure;
 use super::terminal::{StandardOutput, print_data};
 use rustix::fs::{Access, FileType, OFlags, access};
+use stackrace_base::unit::ShownPath;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -64,7 +65,7 @@ pub(super) fn check_before_run(html: Option<&Path>) -> Result<(), Failure> {
 /// As [`check`], and when writing fails; an old file is then as it was.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::internal(format!("cannot write {}: {error}", path.display()))
+        Failure::internal(format!("cannot write {}: {error}", path.shown()))
             .next("check the space that is left, or name another file")
     };
     match destination(path)? {
@@ -85,7 +86,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// As [`check`], and when it cannot be opened.
 pub(super) fn open(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::internal(format!("cannot write {}: {error}", path.display()))
+        Failure::internal(format!("cannot write {}: {error}", path.shown()))
             .next("name another file")
     };
     Ok(match destination(path)? {
@@ -105,9 +106,8 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
 }
 
 fn destination(path: &Path) -> Result<Destination, Failure> {
-    let refused = |why: &str, next: &str| {
-        Err(Failure::refused(format!("{} {why}", path.display())).next(next))
-    };
+    let refused =
+        |why: &str, next: &str| Err(Failure::refused(format!("{} {why}", path.shown())).next(next));
     if is_standard_output(path) {
         return Ok(Destination::StandardOutput);
     }
@@ -149,7 +149,7 @@ fn destination(path: &Path) -> Result<Destination, Failure> {
 fn existing_file(path: &Path, found: &Metadata) -> Result<Destination, Failure> {
     // A link stays a link: what it leads to is replaced.
     let file = std::fs::canonicalize(path).map_err(|error| {
-        Failure::refused(format!("{} cannot be followed: {error}", path.display()))
+        Failure::refused(format!("{} cannot be followed: {error}", path.shown()))
             .next("name another file")
     })?;
     // A new file takes its place, so what counts is the right to write to the directory.
@@ -162,14 +162,14 @@ fn new_file(path: &Path) -> Result<Destination, Failure> {
     if path.is_symlink() {
         return Err(Failure::refused(format!(
             "{} is a link to a file that does not exist",
-            path.display()
+            path.shown()
         ))
         .next("remove the link, or name another file"));
     }
     if path.file_name().is_none() {
         return Err(Failure::usage(format!(
             "{} is not a file name",
-            path.display()
+            path.shown()
         )));
     }
     writable(path)?;
@@ -192,8 +192,8 @@ fn writable(file: &Path) -> Result<(), Failure> {
     access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
         Failure::refused(format!(
             "cannot write {}: the directory {}: {}",
-            file.display(),
-            directory.display(),
+            file.shown(),
+            directory.shown(),
             std::io::Error::from(error)
         ))
         .next("create the directory, or name a file where you may write")

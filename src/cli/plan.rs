@@ -22,8 +22,8 @@ use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
-    let (study, place, memory_bytes) = asked(setting, &verb)?;
-    if let Some(manifest) = clients::manifest(&study, args::clients(&verb.there.clients)) {
+    let (mut study, place, memory_bytes) = asked(setting, &verb)?;
+    if let Some(manifest) = clients::manifest(&mut study, args::clients(&verb.there.clients))? {
         say(&format!(
             "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
         ));

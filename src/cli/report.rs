@@ -1,5 +1,6 @@
 //! `stackrace report` and `reindex`: what is on record, in any form.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use super::args::ReportArgs;
@@ -85,7 +86,7 @@ fn plots(verb: &ReportArgs, record: &Record, verdict: &Verdict) -> Result<u8, Fa
     // Only directories that exist: a missing one could be a misspelt name.
     for dir in verb.svg.iter().chain(&verb.png) {
         if !dir.is_dir() {
-            let dir = dir.display();
+            let dir = dir.shown();
             return Err(Failure::usage(format!("{dir} is no directory"))
                 .next(format!("mkdir {dir}, or name one that exists")));
         }
@@ -191,7 +192,7 @@ pub(super) fn write(
         failure.next("the run itself is on record: stackrace report --output FILE")
     })?;
     if !output::is_standard_output(path) {
-        error(&format!("report  {}\n", path.display()));
+        error(&format!("report  {}\n", path.shown()));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `stackrace serve`: the live page, and who may see it.
 
+use stackrace_base::unit::ShownPath;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,7 +118,7 @@ fn secret() -> Result<String, Failure> {
 fn studies_dir(dir: &Path) -> Result<PathBuf, Failure> {
     let found = dir.canonicalize().ok().filter(|dir| dir.is_dir());
     found.ok_or_else(|| {
-        Failure::usage(format!("--studies {}: no such directory", dir.display()))
+        Failure::usage(format!("--studies {}: no such directory", dir.shown()))
             .next("name a directory with studies in TOML")
     })
 }
@@ -185,7 +186,7 @@ fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
         let page =
             format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={link}\">");
         let cannot = |error: &dyn std::fmt::Display| {
-            failed(format!("cannot write {}: {error}", path.display()))
+            failed(format!("cannot write {}: {error}", path.shown()))
         };
         let written = store.replace_file(PAGE, page.as_bytes());
         written.map_err(|error| cannot(&error))?;

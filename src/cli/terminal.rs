@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 use super::args::Colour;
 use super::failure::Failure;
 use super::variable::variable;
-use stackrace_show::report::{Styled, columns_of, harmless, signs, wrap_whole};
+use stackrace_base::unit::signs;
+use stackrace_show::report::{Styled, columns_of, harmless, wrap_whole};
 
 /// View that is drawn on standard error at the moment.
 static VIEW: Mutex<Option<MultiProgress>> = Mutex::new(None);

@@ -3,6 +3,7 @@
 //! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -327,19 +328,19 @@ pub(crate) fn sides(
     for directory in directories {
         // Links resolved: two names of one directory are one.
         let path = std::fs::canonicalize(directory).map_err(|error| {
-            Failure::refused(format!("{}: {error}", directory.display()))
+            Failure::refused(format!("{}: {error}", directory.shown()))
                 .next("name an existing directory")
         })?;
         if !path.is_dir() {
             return Err(
-                Failure::refused(format!("{} is no directory", path.display()))
+                Failure::refused(format!("{} is no directory", path.shown()))
                     .next("name a directory on the storage you want to know about"),
             );
         }
         let Some(text) = path.to_str().map(str::to_owned) else {
             return Err(Failure::refused(format!(
                 "the name of {} is not UTF-8, and a study is text",
-                path.display()
+                path.shown()
             ))
             .next("rename it, or give it a plain name: mount --bind DIR /mnt/NAME"));
         };

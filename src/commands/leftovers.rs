@@ -1,5 +1,6 @@
 //! `stackrace clean --on HOST`, `--peer HOST`: what runs left on machines over SSH.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -134,7 +135,7 @@ impl Tally {
             // A process that has it open belongs to a run that goes on.
             let holders = remote.host().holders(&store);
             if let Some(holder) = holders.first() {
-                let path = store.display();
+                let path = store.shown();
                 self.left(format!("left alone: {path} is in use by {holder}"));
                 continue;
             }
@@ -162,7 +163,7 @@ impl Tally {
     fn others(&mut self, remote: &Remote, stores: &[PathBuf]) {
         let to = remote.to();
         for store in stores {
-            let path = store.display();
+            let path = store.shown();
             self.left(match of_peer(store) {
                 true => format!(
                     "left alone: {path} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}"
@@ -183,6 +184,11 @@ impl Tally {
             return Ok(());
         }
         for copy in remote.copies()? {
+            // One that this very command brought is no leftover, and goes without a word.
+            if remote.brought() == Some(&copy) {
+                remote.host().remove_tree(&copy)?;
+                continue;
+            }
             self.remove(remote, "the program's copy ", copy, list)?;
         }
         Ok(())
@@ -195,7 +201,7 @@ impl Tally {
         path: PathBuf,
         list: bool,
     ) -> Result<(), HostError> {
-        let shown = path.display().to_string();
+        let shown = path.shown().to_string();
         let done = match list {
             true => "would remove",
             false => "removed",

@@ -3,6 +3,7 @@
 //! The way to a first operation is short: a file or device needs neither store nor journal. A
 //! directory gets a private subdirectory, which is in a journal before it is made.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -113,7 +114,7 @@ fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<
     request.workload.on_existing().map_err(|why| {
         Failure::refused(format!(
             "{} is a file or device, and {} cannot use it: {why}",
-            path.display(),
+            path.shown(),
             request.kind.name
         ))
         .next("name a directory, or only read: random mode=read, sequential mode=read")
@@ -127,7 +128,7 @@ fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<
     if size > bytes {
         return Err(Failure::refused(format!(
             "{} holds {}, and {} are to be read",
-            path.display(),
+            path.shown(),
             unit::bytes(bytes),
             unit::bytes(size)
         ))
@@ -143,7 +144,7 @@ fn check_directory(
     directory: &Path,
 ) -> Result<(), Failure> {
     let refused = |why: &dyn std::fmt::Display| {
-        Failure::refused(format!("{} cannot be used: {why}", directory.display()))
+        Failure::refused(format!("{} cannot be used: {why}", directory.shown()))
             .next("name a directory you may write to")
     };
     // What has to be installed is said before data are laid out for it.
@@ -163,7 +164,7 @@ fn check_directory(
     if needed > free {
         return Err(Failure::refused(format!(
             "{} has {} free; this needs {}",
-            directory.display(),
+            directory.shown(),
             unit::bytes(free),
             unit::bytes(needed)
         ))

@@ -1,5 +1,6 @@
 //! What a load is put on: a directory, or something that exists and is only read.
 
+use stackrace_base::unit::ShownPath;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -28,7 +29,7 @@ impl LoadTarget {
     /// It does not exist, cannot be read, or is nothing that holds data.
     pub(crate) fn look(asked: &Path) -> Result<Self, Failure> {
         let refused = |why: &dyn std::fmt::Display, next: &str| {
-            Failure::refused(format!("{}: {why}", asked.display())).next(next.to_owned())
+            Failure::refused(format!("{}: {why}", asked.shown())).next(next.to_owned())
         };
         let existing = "name an existing directory, file or block device";
         let path = std::fs::canonicalize(asked).map_err(|error| refused(&error, existing))?;

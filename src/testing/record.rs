@@ -247,6 +247,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             drawn_sizes: None,
             level: None,
             operations: None,
+            gives_commands: false,
             imported: None,
             metrics: (0..=input.below(3))
                 .map(|_| MetricHead {
@@ -338,6 +339,7 @@ fn trial(
         clients: None,
         sliced: None,
         exchanged: None,
+        advice: String::new(),
     }
 }
 

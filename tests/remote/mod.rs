@@ -322,6 +322,12 @@ fn a_study_goes_from_start_to_verdict_on_another_machine() {
     assert_eq!(copies(&ground).len(), 1);
     stackrace(&ground, &["clean", "--on", &to]).ended(0);
     assert_eq!(ground.left(), Vec::<String>::new());
+    // What cleaning itself needs there is nothing that was left.
+    for more in [&[][..], &["--list"]] {
+        let again = stackrace(&ground, &[&["clean", "--on", &to], more].concat());
+        assert_eq!(again.ended(0).out, "nothing to clean\n");
+        assert_eq!(ground.left(), Vec::<String>::new());
+    }
 }
 
 fn a_machine_that_is_not_reached_is_named_with_the_words_of_ssh() {

@@ -70,6 +70,11 @@ fn is_out(said: &Said, log: &Log, reasons: &[&str]) {
     for reason in reasons {
         assert!(failures[0].1.contains(reason), "{failures:?}");
     }
+    // Advice is what comes next, and no part of the verdict.
+    let verdict = said.out.split("\n\n").next().unwrap();
+    assert!(!verdict.contains("bring back"), "{verdict}");
+    let next = "\nnext     bring back what was there, then: stackrace resume ";
+    assert!(said.out.contains(next), "{}", said.out);
     // With values, and not only in words.
     let trials = log.all("trial");
     let failed = trials

@@ -135,3 +135,57 @@ pub(crate) fn a_directory_that_vanishes_leaves_the_race() {
     assert_eq!(log.ended(), "rounds");
     assert_eq!(ground.left(), [""; 0]);
 }
+
+pub(crate) fn a_script_that_fails_is_named_with_the_reason_in_the_verdict() {
+    let ground = Ground::new();
+    let line = "test 1 = {x} && mount -t tmpfs -o size=16m,mode=0700,noatime,nodev,nosuid,noexec none $STACKRACE_MOUNT";
+    ground.write(
+        "s.toml",
+        format!(
+            "title = \"t\"\n[factors]\nx = [2, 3]\n[[stack]]\nscript = {{ set-up = \"{line}\", tear-down = \"true\" }}\n\
+             [[workload]]\nfiles = {{ count = 10, size-max = \"1 KiB\" }}\n[decide]\nrounds-at-most = 3\n"
+        ),
+    );
+    let said = ground.stackrace(&["run", "s.toml", "--allow-commands"]);
+    let verdict = said.out.split("\n\n").next().unwrap();
+    let verdict = verdict.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        verdict.contains("failed with exit status 1: it printed nothing"),
+        "{verdict}"
+    );
+    assert!(!verdict.contains("STACKRACE_MOUNT="), "{verdict}");
+    let next = said.out.lines().filter(|line| line.starts_with("next "));
+    let next: Vec<&str> = next.collect();
+    assert!(
+        matches!(next[..], [one] if one.contains("then begin anew: ")),
+        "{}",
+        said.out
+    );
+}
+
+pub(crate) fn the_file_of_a_native_file_system_lies_on_the_disk_that_a_loop_device_lies_on() {
+    needs::root();
+    let ground = Ground::new();
+    ground.write(
+        "s.toml",
+        "title = \"t\"\n[factors]\nby = [\"native\", \"loop\"]\n[[stack]]\nwhen = { by = \"native\" }\n\
+         native = { file-system = \"ext4\", size = \"64 MiB\" }\n[[stack]]\nwhen = { by = \"loop\" }\n\
+         loop = { size = \"64 MiB\" }\n[[stack]]\nwhen = { by = \"loop\" }\next4 = {}\n\
+         [[workload]]\nfiles = { count = 10, size-max = \"1 KiB\" }\n[decide]\nrounds-at-most = 3\n",
+    );
+    ground
+        .stackrace(&["run", "s.toml", "--rounds", "1"])
+        .ended(0);
+    let log = Log::of(&ground);
+    let disks = log.all("stack-set-up").into_iter().map(|up| {
+        let layers = up["layers"].as_array().unwrap().iter();
+        let facts = layers.flat_map(|layer| layer["facts"].as_array().unwrap());
+        let disks = facts.filter(|fact| fact["name"].as_str().unwrap().starts_with("disk "));
+        disks.map(ToString::to_string).collect::<Vec<_>>()
+    });
+    let disks: Vec<Vec<String>> = disks.collect();
+    assert!(
+        matches!(&disks[..], [one, other] if one == other),
+        "{disks:?}"
+    );
+}

@@ -507,6 +507,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,
+        a_script_that_fails_is_named_with_the_reason_in_the_verdict,
+        the_file_of_a_native_file_system_lies_on_the_disk_that_a_loop_device_lies_on,
         commands_that_outlive_their_run_are_waited_for,
         storage_that_is_unmounted_between_rounds_is_out_and_comes_back_with_resume,
         storage_that_is_mounted_over_is_out,

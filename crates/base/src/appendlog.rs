@@ -4,6 +4,7 @@
 //! counts only with its line break; the next writer cuts such a rest off. The log of a run and the
 //! journal both rest on this.
 
+use crate::unit::ShownPath;
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -39,7 +40,7 @@ pub enum AppendError {
     #[error("it was removed while it was written")]
     Removed,
     /// The file is not at its path any more, and holds all that was added.
-    #[error("it was moved while it was written, and is at {} now", now.display())]
+    #[error("it was moved while it was written, and is at {} now", now.shown())]
     Moved {
         /// Path where it is; its own path if something is mounted over it.
         now: PathBuf,

@@ -4,6 +4,7 @@ mod json;
 mod table;
 mod words;
 
+use stackrace_base::unit::ShownPath;
 use std::sync::Arc;
 
 use super::args::Load;
@@ -54,7 +55,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "what was measured follows", LEFT)?;
     let doing = Preparing::drawn(setting.quiet);
-    doing.now(kind.name, &verb.place.display().to_string());
+    doing.now(kind.name, &verb.place.shown().to_string());
     let loaded = load::run(&setting.session, &request, &interrupt)?;
     drop(doing);
     let audit = loaded.trial.as_ref().and_then(|trial| {

@@ -1,6 +1,7 @@
 //! A load for people: one table a phase, and what must be known to read it; as wide as it is shown.
 
 use hdrhistogram::Histogram;
+use stackrace_base::unit::ShownPath;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
@@ -65,10 +66,7 @@ pub(super) fn render(
         LoadTarget::Directory(_) => "a private directory, removed",
         LoadTarget::Existing { .. } => "only read",
     };
-    text.fact(
-        "on",
-        &format!("{} ({what})", request.target.path().display()),
-    );
+    text.fact("on", &format!("{} ({what})", request.target.path().shown()));
     // Measured after the phases: nothing may stand between the command and its first operation.
     let own_ns = engine::own_ns();
     let phases = loaded.phases.iter().zip(&loaded.outcomes);

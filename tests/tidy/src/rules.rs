@@ -23,6 +23,7 @@ pub fn broken(checkout: &Checkout) -> Vec<String> {
     found.extend(empty_docs(checkout));
     found.extend(checkout.product().flat_map(texts::words_compared));
     found.extend(checkout.product().flat_map(texts::words_cut));
+    found.extend(checkout.product().flat_map(texts::paths_raw));
     found.into_iter().collect()
 }
 

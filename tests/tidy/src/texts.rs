@@ -41,7 +41,7 @@ const FOREIGN: [(&str, &str); 12] = [
         "what older logs say in words",
     ),
     ("crates/base/src/printed", "what measuring tools print"),
-    ("crates/base/src/unit.rs", "amounts as people write them"),
+    ("crates/base/src/unit", "amounts as people write them"),
     ("crates/drives/src", "cards and traces of drives"),
     ("crates/engine/src", "what the kernel and its tools print"),
     ("crates/layers/src/stack", "what tools of storage print"),
@@ -102,6 +102,46 @@ pub fn words_cut(file: &SourceFile) -> Vec<String> {
     found
 }
 
+/// Places that take paths as they are, with the reason. Everywhere else a path is for people, and is shown by
+/// `ShownPath`: a line break in a name begins a line that looks like one of ours.
+const RAW: [(&str, &str); 20] = [
+    ("crates/afp/src", "options of mounts"),
+    ("crates/drives", "uses no other package"),
+    ("crates/engine", "uses no other package"),
+    ("crates/layers/src/stack/afp", "files of the server"),
+    ("crates/layers/src/stack/btrfs", "options of mounts"),
+    ("crates/layers/src/stack/drbd", "files of the resource"),
+    ("crates/layers/src/stack/gfs2", "files of the cluster"),
+    ("crates/layers/src/stack/smb", "files of the server"),
+    (
+        "crates/load/src/tools/postmark",
+        "names as the original has them",
+    ),
+    ("crates/load/src/workload/pools.rs", "lists of files"),
+    ("crates/machine/src/host/plan.rs", "commands"),
+    ("crates/places/src/place/clients/mod.rs", "a manifest"),
+    ("crates/remote/src/agent/shell/program.rs", "scripts"),
+    ("crates/remote/src/lab", "command lines of guests"),
+    ("crates/run/src/run", "names on record"),
+    ("src/cli/report.rs", "an answer for programs"),
+    ("src/cli/serve.rs", "a value of a page"),
+    ("src/commands/compare.rs", "names on record"),
+    ("src/commands/doctor.rs", "an answer for programs"),
+    ("src/commands/load.rs", "names on record"),
+];
+
+/// Files in which a path goes into a text as it is, though the text is for people.
+pub fn paths_raw(file: &SourceFile) -> Vec<String> {
+    let imagined = file.path.ends_with("imagined.rs");
+    if imagined || RAW.iter().any(|(place, _)| file.path.starts_with(place)) {
+        return Vec::new();
+    }
+    match file.product_code().contains(".display()") {
+        true => vec![format!("path shown as it is: {}", file.path.display())],
+        false => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -139,5 +179,22 @@ mod tests {
         assert_eq!(words_cut(&file(bad)), found);
         let foreign = PathBuf::from("crates/import/src/import/a.rs");
         assert!(words_cut(&SourceFile::new(foreign, bad.to_owned())).is_empty());
+    }
+
+    #[test]
+    fn a_path_that_is_shown_as_it_is_is_found() {
+        let bad = "fn f(p: &Path) -> String { format!(\"no {}\", p.display()) }\n";
+        assert_eq!(paths_raw(&file(bad)), ["path shown as it is: src/a.rs"]);
+        let of = |path: &str, text: &str| {
+            paths_raw(&SourceFile::new(PathBuf::from(path), text.to_owned()))
+        };
+        assert_eq!(
+            of("crates/show/src/a.rs", bad),
+            ["path shown as it is: crates/show/src/a.rs"]
+        );
+        let shown = bad.replace("display", "shown");
+        assert_eq!(of("crates/show/src/a.rs", &shown), [""; 0]);
+        let test = format!("#[test]\n{bad}");
+        assert_eq!(of("crates/show/src/a.rs", &test), [""; 0]);
     }
 }

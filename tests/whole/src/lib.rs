@@ -48,7 +48,7 @@ mod printed;
 mod setting;
 #[path = "../../../crates/base/src/time.rs"]
 mod time;
-#[path = "../../../crates/base/src/unit.rs"]
+#[path = "../../../crates/base/src/unit/mod.rs"]
 mod unit;
 #[path = "../../../crates/base/src/video.rs"]
 mod video;

@@ -217,18 +217,13 @@ impl StorageIdentity {
 }
 
 impl ExchangedStorage {
+    /// Advice about it; `resume` then measures again what failed because of it.
+    pub const ADVICE: &str = "bring back what was there";
+
     /// The same as a machine says it; one that is named already stays so.
     pub fn seen_by(self, machine: Option<&str>) -> Self {
         let machine = self.machine.or(machine.map(str::to_owned));
         Self { machine, ..self }
-    }
-
-    /// The same, and what to do to go on with a run.
-    pub fn sentence(&self) -> String {
-        format!(
-            "{}; next: bring back what was there, then: stackrace resume",
-            self.told()
-        )
     }
 
     /// Storage that was there before and that is there now.
@@ -448,7 +443,7 @@ mod tests {
                 before: before.clone(),
                 now,
             }
-            .sentence()
+            .told()
         };
         let there = ExchangedStorage {
             machine: Some("node2".into()),

@@ -259,7 +259,7 @@ impl RunStarted {
             || self
                 .workloads
                 .iter()
-                .any(|head| head.operations() == OperationsOf::Command)
+                .any(|head| head.gives_commands || head.operations() == OperationsOf::Command)
     }
 
     /// The command that goes on with the run, as the user would have to type it.
@@ -343,6 +343,10 @@ pub struct WorkloadHead {
     /// Whose operations it does; `None`: as for `drawn_sizes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationsOf>,
+    /// True if it runs commands that the user gives; false in logs from before this was kept, where only those of
+    /// [`OperationsOf::Command`] are known to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gives_commands: bool,
     /// The settings of an imported workload, without the version of its tool; `None` if it is not imported, or
     /// the log is from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -93,9 +93,23 @@ pub struct Observation {
     /// Storage that was exchanged, for which the trial failed; `None` if it lay on the same all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged: Option<Box<ExchangedStorage>>,
+    /// Advice about a failure as the layer gave it, one clause that begins with a verb; empty if there is none
+    /// ([`Observation::next`] knows of more).
+    // Beside the error, which is quoted where advice does not belong: in a verdict.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub advice: String,
 }
 
 impl Observation {
+    /// Advice to the user about its failure: one clause that begins with a verb; empty if there is none.
+    pub fn next(&self) -> &str {
+        match self.exchanged {
+            // Whatever failed because of it has its own advice, which would not help.
+            Some(_) => ExchangedStorage::ADVICE,
+            None => &self.advice,
+        }
+    }
+
     /// A trial that ended like this before anything of it was measured: of the first round, the first
     /// configuration and workload. Callers say what differs.
     pub fn unmeasured(ended: Ended) -> Self {
@@ -120,6 +134,7 @@ impl Observation {
             clients: None,
             sliced: None,
             exchanged: None,
+            advice: String::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why a file or directory is not used.
 
+use crate::unit::ShownPath;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
     /// The system refused something.
-    #[error("cannot {tried} {}: {source}", path.display())]
+    #[error("cannot {tried} {}: {source}", path.shown())]
     System {
         /// Operation that was tried, as a verb: `open`.
         tried: &'static str,
@@ -17,19 +18,19 @@ pub enum OwnError {
         source: io::Error,
     },
     /// The path is a link, or reached through one of another user's.
-    #[error("{} is a link, which is not followed here", path.display())]
+    #[error("{} is a link, which is not followed here", path.shown())]
     Link {
         /// The file or directory that is refused.
         path: PathBuf,
     },
     /// The path is a FIFO, a device or the like.
-    #[error("{} is no regular file", path.display())]
+    #[error("{} is no regular file", path.shown())]
     NoFile {
         /// The file or directory that is refused.
         path: PathBuf,
     },
     /// The path belongs to another user.
-    #[error("{} belongs to another user (uid {owner})", path.display())]
+    #[error("{} belongs to another user (uid {owner})", path.shown())]
     Foreign {
         /// The file or directory that is refused.
         path: PathBuf,
@@ -37,7 +38,7 @@ pub enum OwnError {
         owner: u32,
     },
     /// Others may write it.
-    #[error("{} can be written by other users (mode {mode:04o})", path.display())]
+    #[error("{} can be written by other users (mode {mode:04o})", path.shown())]
     Writable {
         /// The file or directory that is refused.
         path: PathBuf,
@@ -67,16 +68,16 @@ impl OwnError {
             Self::Link { path } => {
                 format!(
                     "look where it leads (ls -l {}), and remove it",
-                    path.display()
+                    path.shown()
                 )
             }
-            Self::NoFile { path } => format!("remove it: rm {}", path.display()),
+            Self::NoFile { path } => format!("remove it: rm {}", path.shown()),
             Self::Foreign { .. } => {
                 "run stackrace as that user, or name a store of your own: --store DIR".to_owned()
             }
             Self::Writable { path, .. } => format!(
                 "see that all in it is yours, then: chmod go-w {}; or name another store: --store DIR",
-                path.display()
+                path.shown()
             ),
         }
     }

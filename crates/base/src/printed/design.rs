@@ -199,6 +199,7 @@ fn heads(
             drawn_sizes: None,
             level: Some(false),
             operations: None,
+            gives_commands: false,
             imported: Some(words(&same)),
         });
     }

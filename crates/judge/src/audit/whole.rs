@@ -309,8 +309,12 @@ fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
                 .get(trial.configuration)
                 .map_or("?", |t| &t.name);
             let workload = head.workloads.get(trial.workload).map_or("?", |w| &w.name);
+            let next = match trial.next() {
+                "" => String::new(),
+                next => format!("; next: {next}"),
+            };
             format!(
-                "{configuration}, {workload}, round {}: failed: {error}",
+                "{configuration}, {workload}, round {}: failed: {error}{next}",
                 trial.round
             )
         })

@@ -372,6 +372,7 @@ mod tests {
             drawn_sizes: None,
             level: None,
             operations: None,
+            gives_commands: false,
             imported: None,
             metrics: vec![
                 metric(

@@ -7,6 +7,7 @@ use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +72,7 @@ impl Layer for Dir {
     }
 
     fn describe_asked(&self) -> String {
-        format!("the directory {}", self.path.display())
+        format!("the directory {}", self.path.shown())
     }
 
     fn takes(&self) -> Takes {
@@ -111,7 +112,7 @@ impl Layer for Dir {
         let host = setup.host();
         // It was synced with all that is in it before the first operation.
         if !host.is_dir(&private) {
-            let text = format!("{} is gone", private.display());
+            let text = format!("{} is gone", private.shown());
             return Err(LayerError::refused(text, ""));
         }
         standing(host, &path, private, self.kind()).map(|it| self.with_line(it))
@@ -197,13 +198,13 @@ fn sync_of(host: &dyn Host, mount: &MountInfo) -> Option<Fact> {
 pub(super) fn usable(host: &dyn Host, path: &Path) -> Result<PathBuf, LayerError> {
     if !host.exists(path) {
         return Err(LayerError::refused(
-            format!("{} does not exist", path.display()),
+            format!("{} does not exist", path.shown()),
             "create it, or name another directory",
         ));
     }
     if !host.is_dir(path) {
         return Err(LayerError::refused(
-            format!("{} is not a directory", path.display()),
+            format!("{} is not a directory", path.shown()),
             "name a directory",
         ));
     }
@@ -217,7 +218,7 @@ fn read_only(error: LayerError, path: &Path) -> LayerError {
             kind: std::io::ErrorKind::ReadOnlyFilesystem,
             ..
         }) => LayerError::refused(
-            format!("{} is mounted read-only", path.display()),
+            format!("{} is mounted read-only", path.shown()),
             "mount it writable, or name another directory",
         ),
         other => other,

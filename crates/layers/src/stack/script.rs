@@ -14,6 +14,7 @@ use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::imagined::{Tool, World, last, said, word};
 use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
 use stackrace_machine::journal::{Param, Undo, UndoKind, text};
@@ -132,6 +133,17 @@ fn command(what: &str, line: &str, mount: &Path) -> Vec<OsString> {
     command
 }
 
+/// A failure with the command as the study has it: what surrounds it is long, and hides the reason.
+fn as_written(error: LayerError, line: &str) -> LayerError {
+    match error {
+        LayerError::Host(HostError::Failed { output, .. }) => LayerError::Host(HostError::Failed {
+            command: line.to_owned(),
+            output,
+        }),
+        other => other,
+    }
+}
+
 /// Returns true if an entry of a journal can only be undone with a command of the study.
 pub fn needs_command(undo: &Undo) -> bool {
     matches!(undo, Undo::Layer(entry) if entry.layer() == NAME)
@@ -188,13 +200,14 @@ impl Layer for Script {
         commands.know([self.tear_down.clone()], true);
         let mount = setup.mount_point()?;
         let undo = TAKE_DOWN.of([mount.clone().into(), digest(&self.tear_down).into()]);
-        setup.make(undo, &command(SET_UP, &self.set_up, &mount))?;
+        let made = setup.make(undo, &command(SET_UP, &self.set_up, &mount));
+        made.map_err(|error| as_written(error, &self.set_up))?;
         if place::mounted_at(host, &mount)?.is_none() {
             return Err(LayerError::refused(
                 format!(
                     "`{}` succeeded, and nothing is mounted at {}",
                     self.set_up,
-                    mount.display()
+                    mount.shown()
                 ),
                 format!("let it mount at ${MOUNT}: mount --bind, if it mounts elsewhere"),
             ));
@@ -205,7 +218,8 @@ impl Layer for Script {
         // The storage may be there before and after: what is made in it is removed by name, not with it.
         let mut standing = dir::private_in(setup, &mount, NAME)?;
         if let Some(line) = &self.describe {
-            let output = host.must(&command(DESCRIBE, line, &mount))?;
+            let output = host.must(&command(DESCRIBE, line, &mount));
+            let output = output.map_err(|error| as_written(error.into(), line))?;
             standing.facts.facts.extend(told(&output.stdout));
         }
         Ok(standing)
@@ -249,7 +263,7 @@ fn take_down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         UserCommand::Unknown => format!(
             "the record of its run does not have the command any more\n  next: take down what is \
              mounted at {} yourself",
-            mount.display()
+            mount.shown()
         ),
     };
     Err(HostError::Unpermitted { why })

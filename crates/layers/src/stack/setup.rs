@@ -4,6 +4,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
 use crate::stack::site::Site;
 use stackrace_base::event::LayerFacts;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
     Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon, shown,
 };
@@ -380,7 +381,7 @@ impl<'a> Setup<'a> {
         let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
         if !scratch.is_absolute() {
             return Err(LayerError::refused(
-                format!("the directory {} is not absolute", scratch.display()),
+                format!("the directory {} is not absolute", scratch.shown()),
                 "",
             ));
         }
@@ -586,7 +587,7 @@ pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> 
         host.pause(APPEARS_PAUSE);
     }
     Err(LayerError::refused(
-        format!("{} was created and does not appear", device.display()),
+        format!("{} was created and does not appear", device.shown()),
         "check that udevd runs",
     ))
 }

@@ -3,6 +3,7 @@
 //! The sources lie on the stack and are cold; the compiler is the machine's, and may be in memory. A
 //! build takes processor time before anything else: see `user time` beside `elapsed`.
 
+use stackrace_base::unit::ShownPath;
 use std::fmt::Write as _;
 
 use stackrace_engine::PhaseOutcome;
@@ -110,7 +111,7 @@ impl Workload for Build {
         let write = |name: &str, text: String| {
             let path = place.directory.join(name);
             std::fs::write(&path, text)
-                .map_err(|error| trouble(format!("{}: {error}", path.display())))
+                .map_err(|error| trouble(format!("{}: {error}", path.shown())))
         };
         write("objects", objects.join("\n"))?;
         write("Makefile", make)

@@ -1,5 +1,6 @@
 //! Trees of C sources that follow from a seed: something for git to clone and for cc to compile.
 
+use stackrace_base::unit::ShownPath;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -49,8 +50,7 @@ pub(super) fn write_tree(
     bytes: u64,
     seed: u64,
 ) -> Result<Vec<String>, WorkloadError> {
-    let failed =
-        |path: &Path, error: std::io::Error| trouble(format!("{}: {error}", path.display()));
+    let failed = |path: &Path, error: std::io::Error| trouble(format!("{}: {error}", path.shown()));
     let mut names = Vec::new();
     for file in 0..files {
         let directory = root.join(format!("d{}", file / PER_DIRECTORY));

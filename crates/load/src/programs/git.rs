@@ -3,6 +3,7 @@
 //! The repository lies on the stack, too, and is cold. The clone copies every object (`--no-local`, as
 //! from another machine) and writes the working tree; the other branch differs in half of the files.
 
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -174,7 +175,7 @@ impl Workload for Git {
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         let history = place.directory.join("history");
-        let failed = |error: std::io::Error| trouble(format!("{}: {error}", history.display()));
+        let failed = |error: std::io::Error| trouble(format!("{}: {error}", history.shown()));
         std::fs::write(&history, self.history(place.seed)).map_err(failed)?;
         // Packed, as a server keeps it; the name of the first branch depends on the version of git.
         let script = "git init -q --bare origin && git -C origin fast-import --quiet < history && git -C origin symbolic-ref HEAD refs/heads/main && git -C origin repack -q -a -d";

@@ -3,6 +3,7 @@
 //! The archive lies on the stack as well: one the user names is copied there before the clock
 //! starts, and otherwise one is made of a tree of [`super::tree`].
 
+use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 
 use stackrace_engine::files::AtEnd;
@@ -69,7 +70,7 @@ impl Workload for ExtractTar {
         let what = match &self.archive {
             Archive::Made(source) => format!("a tar archive of {}", source.words()),
             Archive::Real { path, bytes } => {
-                format!("{}, {}", path.display(), unit::bytes(*bytes))
+                format!("{}, {}", path.shown(), unit::bytes(*bytes))
             }
         };
         format!("unpack {what}{}", durable(self.at_end))

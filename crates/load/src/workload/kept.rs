@@ -1,5 +1,6 @@
 //! Data that stay where they are from one trial to the next, and whether they are still what they were.
 
+use stackrace_base::unit::ShownPath;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -56,7 +57,7 @@ impl KeptData {
             // A kept set is plain files; anything else was put there by others.
             if !metadata.is_file() {
                 let name = entry.path();
-                return Err(io::Error::other(format!("{} is no file", name.display())));
+                return Err(io::Error::other(format!("{} is no file", name.shown())));
             }
             sizes.insert(entry.file_name(), metadata.len());
         }

@@ -1,6 +1,7 @@
 //! Pools of ZFS as a workload makes them itself: made, filled with a tree, scrubbed, resilvered and
 //! followed to the end, every file checked.
 
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -270,7 +271,7 @@ fn sums(root: &Path) -> Result<(String, u64), WorkloadError> {
     let mut found = Vec::new();
     let mut bytes = 0;
     while let Some(path) = left.pop() {
-        let failed = |error: std::io::Error| trouble(format!("{}: {error}", path.display()));
+        let failed = |error: std::io::Error| trouble(format!("{}: {error}", path.shown()));
         let about = path.symlink_metadata().map_err(failed)?;
         let mut hash = blake3::Hasher::new();
         if about.is_dir() {

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use super::kind::{WorkloadError, trouble};
 use super::program_end::{explained, judged};
 use stackrace_base::owned::held::with_real_names;
+#[cfg(feature = "postgresql")]
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::program::{self, ProgramCall};
 use stackrace_machine::host::{Needs, Package, argv};
 
@@ -101,7 +103,7 @@ impl PostgresServer<'_> {
         // Added: of two lines for one setting the server takes the last.
         let file = std::fs::File::options().append(true).open(&path);
         file.and_then(|mut file| file.write_all(lines.as_bytes()))
-            .map_err(|error| trouble(format!("{}: {error}", path.display())))
+            .map_err(|error| trouble(format!("{}: {error}", path.shown())))
     }
 
     /// Starts the server; it answers when this returns. False: it was stopped, and may be starting.
@@ -182,7 +184,7 @@ impl PostgresServer<'_> {
             return Ok(None);
         }
         std::fs::remove_file(&path)
-            .map_err(|error| trouble(format!("remove {}: {error}", path.display())))?;
+            .map_err(|error| trouble(format!("remove {}: {error}", path.shown())))?;
         Ok(Some(format!("rm {DATA}/{LOCK}")))
     }
 

@@ -3,6 +3,7 @@
 //! The file is made before the clock starts, or one the user names is copied onto the stack; it is
 //! read cold, as every phase starts. `stackrace load FILE read-file` reads a file where it lies.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
 use stackrace_engine::files::AtEnd;
@@ -70,7 +71,7 @@ pub(super) fn bring(from: &Path, name: &str, place: &Place<'_>) -> Result<(), Wo
     // A name may be a link to the file; the copy itself follows none.
     let from = from
         .canonicalize()
-        .map_err(|error| trouble(format!("{}: {error}", from.display())))?;
+        .map_err(|error| trouble(format!("{}: {error}", from.shown())))?;
     let method = CopyMethod::Classic {
         buffer_bytes: COPY_BUFFER_BYTES,
     };
@@ -122,7 +123,7 @@ impl ReadFile {
 impl Workload for ReadFile {
     fn summary(&self) -> String {
         let what = self.from.as_ref().map_or("a file".to_owned(), |from| {
-            format!("a copy of {}", from.display())
+            format!("a copy of {}", from.shown())
         });
         format!(
             "read {what} of {} in blocks of {}{}",

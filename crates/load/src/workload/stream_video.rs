@@ -4,6 +4,7 @@
 //! before it counts as written, and reading starts cold. Every writing makes a new file, as a
 //! recording does.
 
+use stackrace_base::unit::ShownPath;
 use std::num::NonZeroU64;
 
 use stackrace_engine::spec::{
@@ -245,7 +246,7 @@ impl Workload for StreamVideo {
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let write = phase.is_multiple_of(2);
         let file = place.directory.join("video");
-        let failed = |error: std::io::Error| trouble(format!("{}: {error}", file.display()));
+        let failed = |error: std::io::Error| trouble(format!("{}: {error}", file.shown()));
         if write && phase > 0 {
             std::fs::remove_file(&file).map_err(failed)?;
         }

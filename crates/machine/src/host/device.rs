@@ -8,6 +8,7 @@
 use super::{HostError, reading};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
+use stackrace_base::unit::ShownPath;
 use stackrace_engine::system;
 use std::fs::File;
 use std::io::Write as _;
@@ -271,7 +272,7 @@ fn exports_of(
         for directory in directories {
             let served = reading::text(&directory.join(file)).unwrap_or_default();
             if number_at(Path::new(served.trim())).is_some_and(|number| ours.contains(&number)) {
-                found.push(format!("it is served as {}", directory.display()));
+                found.push(format!("it is served as {}", directory.shown()));
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
 /// The reason why a host could not do something.
@@ -76,7 +77,7 @@ pub enum HostError {
         output: Output,
     },
     /// A system call on a path failed.
-    #[error("cannot {what} {}: {cause}", path.display())]
+    #[error("cannot {what} {}: {cause}", path.shown())]
     Path {
         /// `create directory`, `read` …
         what: &'static str,
@@ -104,7 +105,7 @@ pub enum HostError {
         next: String,
     },
     /// A thing that must not be removed.
-    #[error("{} is not removed: {why}", path.display())]
+    #[error("{} is not removed: {why}", path.shown())]
     NotOurs {
         /// The file, directory or device.
         path: PathBuf,
@@ -175,7 +176,7 @@ impl HostError {
             Self::Failed { .. } => String::new(),
             Self::Path { kind, path, .. } => match kind {
                 std::io::ErrorKind::PermissionDenied => {
-                    format!("run as a user who may write to {}", path.display())
+                    format!("run as a user who may write to {}", path.shown())
                 }
                 std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
                 std::io::ErrorKind::FileTooLarge => {

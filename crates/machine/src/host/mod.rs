@@ -52,6 +52,7 @@ use program::{ProgramCall, ProgramRun};
 use serde::{Deserialize, Serialize};
 use stackrace_base::event::StorageIdentity;
 use stackrace_base::owned::held::HeldDir;
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -206,7 +207,7 @@ pub trait Host: Send + Sync {
     /// Users of a device or its partitions that `/sys/…/holders` does not show, a clause each:
     /// processes, loop devices, servers of the kernel, a holder of the exclusive right.
     fn device_users(&self, device: &FixedDevice) -> Vec<String> {
-        let node = device.node.display();
+        let node = device.node.shown();
         // Not knowing counts as in use.
         vec![format!("it could not be found out who uses {node}")]
     }

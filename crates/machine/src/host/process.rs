@@ -6,6 +6,7 @@ use super::command::shown;
 use super::error::HostError;
 use super::{reading, tools};
 use rustix::process::{Pid, Signal, kill_process};
+use stackrace_base::unit::ShownPath;
 use stackrace_engine::system::{hold_process, signal_held};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -212,7 +213,7 @@ pub fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     // Held from here on, so that the number cannot come to mean another process.
     let held = hold_process(number)
         .map_err(|errno| format!("process {pid} cannot be reached: {errno}"))?;
-    let wanted = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let wanted = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.shown()))?;
     let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .map_err(|error| format!("process {pid} cannot be looked at: {error}"))?;
     let holds = open.flatten().any(|entry| {
@@ -223,7 +224,7 @@ pub fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     if !holds {
         return Err(format!(
             "process {pid} does not have {} open to write it",
-            file.display()
+            file.shown()
         ));
     }
     signal_held(&held, Signal::INT)

@@ -5,6 +5,7 @@
 
 use super::{HostError, MountInfo};
 use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -42,8 +43,8 @@ pub fn check(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> {
     {
         Some(mount) => refuse(format!(
             "{} is mounted at {}",
-            mount.source.display(),
-            mount.mount_point.display()
+            mount.source.shown(),
+            mount.mount_point.shown()
         )),
         None => Ok(()),
     }

@@ -4,6 +4,7 @@ use super::bytes;
 use super::layer::LayerUndo;
 use crate::host::{Host, MadeThing};
 use serde::{Deserialize, Serialize};
+use stackrace_base::unit::ShownPath;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -110,20 +111,20 @@ pub const GROUND: &str = "ground";
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RemoveFile(path) => write!(f, "remove the file {}", path.display()),
-            Self::RemoveDir(path) => write!(f, "remove the directory {}", path.display()),
+            Self::RemoveFile(path) => write!(f, "remove the file {}", path.shown()),
+            Self::RemoveDir(path) => write!(f, "remove the directory {}", path.shown()),
             Self::RemoveTree(path) => {
-                write!(f, "remove {} and all it holds", path.display())
+                write!(f, "remove {} and all it holds", path.shown())
             }
-            Self::Unmount(path) => write!(f, "unmount {}", path.display()),
+            Self::Unmount(path) => write!(f, "unmount {}", path.shown()),
             Self::Blank { device, .. } => {
-                write!(f, "wipe our signature from {}", device.display())
+                write!(f, "wipe our signature from {}", device.shown())
             }
             Self::WriteBack { file, before, .. } => {
-                write!(f, "write {before} back to {}", file.display())
+                write!(f, "write {before} back to {}", file.shown())
             }
             Self::EndMachine(path) => {
-                write!(f, "end the virtual machine in {}", path.display())
+                write!(f, "end the virtual machine in {}", path.shown())
             }
             Self::EndProcess { program, .. } => write!(f, "end {program}"),
             Self::Layer(undo) => undo.fmt(f),

@@ -1,6 +1,7 @@
 //! Why a journal cannot be used.
 
 use crate::host::HostError;
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
 /// Version of the file's format.
@@ -10,13 +11,13 @@ pub(super) const FORMAT: u32 = 4;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     /// Another process holds it.
-    #[error("the run that writes {} is alive", path.display())]
+    #[error("the run that writes {} is alive", path.shown())]
     Live {
         /// Path of the journal that is held.
         path: PathBuf,
     },
     /// A line in the middle is not a line of this format.
-    #[error("{}:{line}: this line is not valid", path.display())]
+    #[error("{}:{line}: this line is not valid", path.shown())]
     Broken {
         /// Path of the journal with that line.
         path: PathBuf,
@@ -24,7 +25,7 @@ pub enum JournalError {
         line: usize,
     },
     /// Another version of the program wrote it.
-    #[error("{} has format {format}; this program reads format {FORMAT}", path.display())]
+    #[error("{} has format {format}; this program reads format {FORMAT}", path.shown())]
     OtherFormat {
         /// Path of the journal that has it.
         path: PathBuf,
@@ -35,7 +36,7 @@ pub enum JournalError {
     #[error("the journal asks for something that its run did not create: {0}")]
     Foreign(String),
     /// The journal says that it belongs to another run than the one it was found with.
-    #[error("{} says that it belongs to the run {run}", path.display())]
+    #[error("{} says that it belongs to the run {run}", path.shown())]
     OtherRun {
         /// Path of the journal that says so.
         path: PathBuf,
@@ -67,10 +68,10 @@ pub enum JournalError {
 
 /// Tells what became of a journal that is not at its path.
 fn elsewhere(path: &Path, now: &Path, hidden: bool) -> String {
-    let path = path.display();
+    let path = path.shown();
     match hidden {
         true => format!("{path} is hidden: something was mounted over it"),
-        false => format!("{path} was moved to {}", now.display()),
+        false => format!("{path} was moved to {}", now.shown()),
     }
 }
 
@@ -86,21 +87,21 @@ impl JournalError {
         match self {
             Self::Live { .. } => "wait until that run has ended, or interrupt it".to_string(),
             Self::Broken { path, .. } => {
-                format!("look at {} and undo what it names yourself", path.display())
+                format!("look at {} and undo what it names yourself", path.shown())
             }
             Self::OtherFormat { format, .. } if *format > FORMAT => {
                 "use a newer stackrace".to_string()
             }
             Self::OtherFormat { path, .. } => format!(
                 "run `stackrace clean` of the version that wrote it, or undo what {} names yourself",
-                path.display()
+                path.shown()
             ),
             Self::Foreign(_) => {
                 "look at the journal; undo yourself what is yours, then remove the run's directory"
                     .to_string()
             }
             Self::OtherRun { path, .. } => {
-                let dir = path.parent().unwrap_or(path).display();
+                let dir = path.parent().unwrap_or(path).shown();
                 format!("look at it; if nothing of it is left, remove it: rm -r {dir}")
             }
             Self::NotOwn { next, .. } => next.clone(),
@@ -110,7 +111,7 @@ impl JournalError {
             Self::Moved { now, .. } => format!(
                 "move it back, then: stackrace clean; or name the store where it is: stackrace clean --store {}",
                 // `STORE/runs/ID/journal.jsonl`
-                now.ancestors().nth(3).unwrap_or(now).display()
+                now.ancestors().nth(3).unwrap_or(now).shown()
             ),
             Self::System(error) => error.next(),
         }

@@ -7,6 +7,7 @@ use super::entry::Undo;
 use super::peers;
 use crate::host::thing::{boot_of, is_same_name, mounted};
 use crate::host::{CLEAN, Host, HostError, MadeThing, MountInfo, Whereabouts, argv};
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -100,8 +101,8 @@ pub fn is_here_or_gone(host: &dyn Host, path: &Path, thing: &MadeThing) -> Resul
         Whereabouts::MovedTo(to) => Err(moved(host, path, &to)),
         Whereabouts::HiddenBy(point) => Err(HostError::Moved {
             path: path.to_path_buf(),
-            why: format!("it is hidden: something is mounted at {}", point.display()),
-            next: format!("umount {}, then: {clean}", point.display()),
+            why: format!("it is hidden: something is mounted at {}", point.shown()),
+            next: format!("umount {}, then: {clean}", point.shown()),
         }),
         Whereabouts::NotMounted => Err(HostError::Moved {
             path: path.to_path_buf(),
@@ -147,7 +148,7 @@ pub(super) fn check_after(
                 None => device_by_name(host, file),
             };
             left.map_or(Ok(()), |(device, now)| {
-                let what = format!("attached to {}", device.display());
+                let what = format!("attached to {}", device.shown());
                 Err(still(&what, &now, moved(host, file, &now)))
             })
         }
@@ -249,8 +250,8 @@ fn moved(host: &dyn Host, path: &Path, now: &Path) -> HostError {
     let above = |parts: &[_]| -> PathBuf { parts[..parts.len() - along].iter().collect() };
     let (before, after) = (above(&was), above(&is));
     let why = match before == *path {
-        true => format!("it was moved to {}", now.display()),
-        false => format!("{} was moved to {}", before.display(), after.display()),
+        true => format!("it was moved to {}", now.shown()),
+        false => format!("{} was moved to {}", before.shown(), after.shown()),
     };
     HostError::Moved {
         path: path.to_path_buf(),
@@ -259,7 +260,7 @@ fn moved(host: &dyn Host, path: &Path, now: &Path) -> HostError {
         next: match store_of(now).filter(|_| before != *path && clean == CLEAN) {
             Some(store) => format!(
                 "move it back, or name it: {clean} --store {}",
-                store.display()
+                store.shown()
             ),
             None => format!("{MOVE_BACK}, then: {clean}"),
         },

@@ -8,6 +8,7 @@ use super::bytes;
 use super::proof::Proof;
 use crate::host::{Host, HostError};
 use serde::{Deserialize, Serialize};
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::IpAddr;
@@ -137,7 +138,7 @@ impl fmt::Display for LayerUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.undo.replace('-', " "))?;
         for word in &self.of {
-            write!(f, " {}", word.display())?;
+            write!(f, " {}", word.shown())?;
         }
         write!(f, " ({})", self.name)
     }

@@ -3,6 +3,7 @@
 //! Each run locks its directories themselves (`flock`): that leaves nothing behind, ends with the process,
 //! and is seen by runs of other users with stores of their own.
 
+use stackrace_base::unit::ShownPath;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ impl TakenDirs {
                 Ok(()) => taken.locks.push(opened),
                 Err(Errno::WOULDBLOCK) => others.push(format!(
                     "another run of stackrace measures in {}: each would slow down the other",
-                    directory.display()
+                    directory.shown()
                 )),
                 // Some file systems lock no directories.
                 Err(_) => {}

@@ -209,6 +209,14 @@ impl Remote {
         self.ours(&self.found.stores)
     }
 
+    /// The directory of the copy that this connection brought there; `None` if it was there before.
+    pub fn brought(&self) -> Option<&Path> {
+        match self.found.have {
+            true => None,
+            false => self.found.program.parent(),
+        }
+    }
+
     /// The directories there with a copy of this program, of whatever version.
     ///
     /// # Errors

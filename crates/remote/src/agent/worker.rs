@@ -14,6 +14,7 @@ use super::router::Router;
 use serde::Serialize;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::ShownPath;
 use stackrace_engine::port::OutputPort;
 use stackrace_machine::host::verb::{self, RemoteError};
 use stackrace_machine::host::{Host, HostError, local::LocalHost};
@@ -266,7 +267,7 @@ pub(super) fn connect(
 /// There is no port, or it fails.
 pub fn guest(duties: impl Duties) -> Result<(), String> {
     let path = port()?;
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let failed = |error: std::io::Error| format!("{}: {error}", path.shown());
     let file = File::options().read(true).write(true).open(&path);
     let file = file.map_err(failed)?;
     let worker = Worker::new(duties);
@@ -286,7 +287,7 @@ pub fn guest(duties: impl Duties) -> Result<(), String> {
 /// The orders cannot be read, or there is no port to answer on.
 pub fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
     let path = Path::new(ORDERS_FILE).join(ORDERS_NAME).join("raw");
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.shown());
     let text = match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         read => read.map_err(|error| failed(&error))?,
@@ -337,7 +338,7 @@ pub fn stdio(duties: impl Duties, silence: Option<Duration>) {
 fn port() -> Result<PathBuf, String> {
     let class = Path::new("/sys/class/virtio-ports");
     let names = std::fs::read_dir(class)
-        .map_err(|error| format!("no serial port: {}: {error}", class.display()))?;
+        .map_err(|error| format!("no serial port: {}: {error}", class.shown()))?;
     let found = names.flatten().find(|entry| {
         std::fs::read_to_string(entry.path().join("name")).is_ok_and(|name| name.trim() == PORT)
     });

@@ -2,6 +2,7 @@
 //! modelled drives to itself.
 
 use super::error::LabError;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::Host;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub(super) fn upload(work: &Path) -> Option<String> {
     let upload = || {
         format!(
             "--customize-hook=upload '{}' '/usr/lib/{FILE}'",
-            file.display()
+            file.shown()
         )
     };
     file.is_file().then(upload)

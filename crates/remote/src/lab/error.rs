@@ -1,6 +1,7 @@
 //! Why the lab could not do something, and what to do about it.
 
 use super::system::System;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ pub enum LabError {
     #[error("the lab has no image of {0}")]
     NoImage(&'static System),
     /// A file of an image is missing or is not what was built.
-    #[error("{} is not what was built", .0.display())]
+    #[error("{} is not what was built", .0.shown())]
     Damaged(PathBuf),
     /// The distribution has something else by now than the image has.
     #[error("the distribution now has {now}, which does not fit the image of {system}")]
@@ -36,6 +37,9 @@ pub enum LabError {
     /// A guest stopped before it had done what it was to do; the end of what it printed.
     #[error("the guest stopped; its last words:\n{0}")]
     Stopped(String),
+    /// The user stopped it.
+    #[error("interrupted: nothing was built")]
+    Interrupted,
     /// A guest has ended.
     #[error("the guest has ended")]
     Ended,
@@ -76,6 +80,7 @@ impl LabError {
                     .to_string()
             }
             Self::NotUp(_) | Self::Stopped(_) | Self::Ended | Self::Refused(_) => String::new(),
+            Self::Interrupted => "begin again when there is time: what was made is removed".to_string(),
             Self::Lacks(missing) => match install(missing) {
                 Some(command) => command,
                 // Each says what to do; of the first, so that there is one thing to begin with.

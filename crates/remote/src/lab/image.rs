@@ -7,6 +7,7 @@
 //! their own, built once for a kernel and a version of ZFS. Both appear under their names when they
 //! are whole, never before.
 
+use super::build_tool;
 use super::driver;
 use super::error::LabError;
 use super::image_cache::ImageCache;
@@ -257,6 +258,8 @@ pub struct Builder<'a> {
     pub cache: &'a ImageCache,
     /// Unique: names what is made meanwhile.
     pub mark: &'a str,
+    /// Returns true if the user asks to stop: the tools end with this program.
+    pub stopped: &'a dyn Fn() -> bool,
 }
 
 impl Builder<'_> {
@@ -406,8 +409,7 @@ impl Builder<'_> {
             "/dev/null".to_string(),
             format!("{work}/sources.list"),
         ]);
-        self.host.must(&argv(words))?;
-        Ok(())
+        build_tool::run(&argv(words), Path::new(&*work), self.stopped)
     }
 }
 

@@ -5,6 +5,7 @@
 //! commands it over a serial port ([`crate::agent`]). The guest sees nothing of the host, and
 //! nothing that it does outlives it. `docs/lab.md` is the user's page.
 
+mod build_tool;
 pub mod command;
 mod cpio;
 pub mod description;

@@ -6,6 +6,7 @@
 //! `payload_length` at 0x24c, both relative to the protected-mode code.
 
 use super::error::LabError;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, HostError, argv};
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(super) fn unpack(host: &dyn Host, work: &Path) -> Result<(), LabError> {
     let path = work.join("vmlinuz");
     let image = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
     let (packed, packing) =
-        packed(&image).map_err(|why| LabError::Refused(format!("{}: {why}", path.display())))?;
+        packed(&image).map_err(|why| LabError::Refused(format!("{}: {why}", path.shown())))?;
     let (suffix, tool) = match packing {
         Packing::Xz => ("xz", vec!["xz", "--decompress"]),
         Packing::Zstandard => ("zst", vec!["zstd", "--decompress", "--rm", "--quiet"]),

@@ -1,5 +1,6 @@
 //! What can go wrong with a record, and what to do about it.
 
+use stackrace_base::unit::ShownPath;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use stackrace_base::owned::OwnError;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The system refused something.
-    #[error("cannot {tried} {}: {source}", path.display())]
+    #[error("cannot {tried} {}: {source}", path.shown())]
     System {
         /// The attempt, as a verb: `write`.
         tried: &'static str,
@@ -20,13 +21,13 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The disk below the store is full.
-    #[error("the disk is full: cannot write {}", path.display())]
+    #[error("the disk is full: cannot write {}", path.shown())]
     Full {
         /// The log.
         path: PathBuf,
     },
     /// The log was removed while it was written.
-    #[error("{} was removed while the run went on: its results are lost", path.display())]
+    #[error("{} was removed while the run went on: its results are lost", path.shown())]
     Removed {
         /// The log.
         path: PathBuf,
@@ -43,7 +44,7 @@ pub enum RecordError {
     #[error(transparent)]
     NotOwn(OwnError),
     /// A log says that it is of another run than its directory.
-    #[error("{} says that it is the log of the run \"{}\"", path.display(), run.escape_debug())]
+    #[error("{} says that it is the log of the run \"{}\"", path.shown(), run.escape_debug())]
     OtherRun {
         /// The log.
         path: PathBuf,
@@ -51,13 +52,13 @@ pub enum RecordError {
         run: String,
     },
     /// Another process writes this log.
-    #[error("another process is writing {}", path.display())]
+    #[error("another process is writing {}", path.shown())]
     Locked {
         /// The log.
         path: PathBuf,
     },
     /// An earlier write or sync failed in a way that leaves the log's end unknown.
-    #[error("an earlier write to {} failed, so its end is unknown", path.display())]
+    #[error("an earlier write to {} failed, so its end is unknown", path.shown())]
     Broken {
         /// The log.
         path: PathBuf,
@@ -69,7 +70,7 @@ pub enum RecordError {
         why: String,
     },
     /// The log does not begin with a readable `run-started`.
-    #[error("{} does not begin like a run: {why}", path.display())]
+    #[error("{} does not begin like a run: {why}", path.shown())]
     NoHead {
         /// The log.
         path: PathBuf,
@@ -77,7 +78,7 @@ pub enum RecordError {
         why: String,
     },
     /// The log was written by an older program, in a format that is no longer read.
-    #[error("{} has log format {format}; this stackrace reads format {FORMAT}", path.display())]
+    #[error("{} has log format {format}; this stackrace reads format {FORMAT}", path.shown())]
     OldFormat {
         /// The log.
         path: PathBuf,
@@ -103,7 +104,7 @@ pub enum RecordError {
         run: String,
     },
     /// The store holds no runs.
-    #[error("{} has no runs yet", store.display())]
+    #[error("{} has no runs yet", store.shown())]
     NoRuns {
         /// The directory of the store.
         store: PathBuf,
@@ -149,20 +150,20 @@ fn elsewhere(path: &Path, now: &Path) -> String {
     let whole = "it has all results";
     if path == now {
         // Its own name, which something else has for the moment.
-        let path = path.display();
+        let path = path.shown();
         return format!("something was mounted over {path} while the run went on; {whole}");
     }
     match (store_of(path), store_of(now)) {
         // The last names are the same: it moved with a directory above it.
         (Some(was), Some(is)) if was != is => format!(
             "the store {} was moved to {} while the run went on; {whole}",
-            was.display(),
-            is.display()
+            was.shown(),
+            is.shown()
         ),
         _ => format!(
             "{} was moved to {} while the run went on; {whole}",
-            path.display(),
-            now.display()
+            path.shown(),
+            now.shown()
         ),
     }
 }
@@ -218,7 +219,7 @@ impl RecordError {
                 return match (path == now, store_of(now)) {
                     (false, Some(store)) => format!(
                         "move it back, or name it: stackrace clean --store {0}; then go on with: stackrace resume {run} --store {0}",
-                        store.display()
+                        store.shown()
                     ),
                     _ => format!(
                         "unmount what lies over it, then: stackrace clean; then go on with: stackrace resume {run}"
@@ -230,9 +231,9 @@ impl RecordError {
                 let dir = path.parent().unwrap_or(path);
                 return format!(
                     "if you renamed it, name it as before: mv {} {}",
-                    dir.display(),
+                    dir.shown(),
                     // The name comes from a file of others, and the advice is copied into a shell.
-                    dir.with_file_name(run.replace('/', "-")).display()
+                    dir.with_file_name(run.replace('/', "-")).shown()
                 );
             }
             Self::Locked { .. } => "wait for the other stackrace, or stop it",

@@ -25,6 +25,13 @@ const MENDABLE: [&str; 7] = [
     "Stale file handle",
 ];
 
+/// Returns true if a trial failed for a reason that can be mended by hand.
+fn is_mendable(trial: &Observation) -> bool {
+    let error = trial.ended.error().unwrap_or_default();
+    // What was exchanged can be brought back, too.
+    trial.exchanged.is_some() || MENDABLE.iter().any(|words| error.contains(words))
+}
+
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -186,14 +193,16 @@ impl Record {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(move |(at, line)| match &line.event {
             Event::Trial(trial) => {
-                let error = trial.ended.error()?;
-                let mendable = MENDABLE.iter().any(|words| error.contains(words));
-                // What was exchanged can be brought back, too.
-                let mendable = mendable || trial.exchanged.is_some();
-                (at > before || !mendable).then_some(&**trial)
+                trial.ended.error()?;
+                (at > before || !is_mendable(trial)).then_some(&**trial)
             }
             _ => None,
         })
+    }
+
+    /// The first failure that a resume would try again, once its cause is mended; `None` if there is none.
+    pub fn mendable(&self) -> Option<&Observation> {
+        self.failures().find(|trial| is_mendable(trial))
     }
 
     /// Rounds whose end was recorded, ascending.

@@ -1,5 +1,6 @@
 //! What dead runs left behind on this machine: found by their journals, and removed.
 
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +44,7 @@ impl std::fmt::Display for Cleaned {
             Self::Live(why) => write!(f, "left alone: {why}"),
             Self::Refused(why, next) => write!(f, "left alone: {why}\n  next: {next}"),
             Self::Busy(path, command) => {
-                let path = path.display();
+                let path = path.shown();
                 write!(f, "left alone: {path} as `{command}` is still running")
             }
         }
@@ -155,7 +156,7 @@ fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Clean
 pub fn left_alone(path: &Path, error: &JournalError) -> Cleaned {
     let why = match error {
         JournalError::Live { .. } => return Cleaned::Live(error.to_string()),
-        JournalError::Foreign(_) => format!("{}: {error}", path.display()),
+        JournalError::Foreign(_) => format!("{}: {error}", path.shown()),
         _ => error.to_string(),
     };
     Cleaned::Refused(why, error.next())

@@ -1,5 +1,6 @@
 //! What every command of a session needs: the store, the machine and its peers.
 
+use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ impl Context {
         };
         // Commands run in other directories, and a resumed run goes back to where it was begun.
         std::path::absolute(dir)
-            .map_err(|error| Failure::usage(format!("{}: {error}", dir.display())))
+            .map_err(|error| Failure::usage(format!("{}: {error}", dir.shown())))
     }
 
     /// Opens the store; it is made where it does not exist yet.

@@ -1,5 +1,6 @@
 //! Job files of fio: read, with the variables of the environment that they name.
 
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub fn read(path: &Path, variable: &Variables<'_>) -> Result<String, Failure> {
 /// Reads the text as [`read`] does; errors are what is wrong and what to do.
 pub fn text_of(path: &Path, variable: &Variables<'_>) -> Result<String, (String, String)> {
     let refused = |why: &dyn std::fmt::Display| {
-        let what = format!("cannot read the job file {}: {why}", path.display());
+        let what = format!("cannot read the job file {}: {why}", path.shown());
         (what, "name a job file of fio".to_owned())
     };
     let bytes = ByteLimit::new(JOB_MAX as u64).read(path);

@@ -1,5 +1,6 @@
 //! What a study needs before its first trial: checked, or planned, and nothing touched.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -361,7 +362,7 @@ fn check_room(
         let (needed, free) = (unit::bytes(need.needed_bytes), unit::bytes(free));
         return Err(Failure::refused(format!(
             "{called}{} has {free} free; this study needs {needed} there",
-            need.path.display()
+            need.path.shown()
         ))
         .next("free space there, or make the study's devices or data smaller"));
     }
@@ -415,7 +416,7 @@ fn check_places_on(
                 "does not exist"
             };
             return Err(
-                Failure::refused(format!("{called}{} {what}", place.display()))
+                Failure::refused(format!("{called}{} {what}", place.shown()))
                     .next("name an existing directory"),
             );
         }

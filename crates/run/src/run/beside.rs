@@ -169,7 +169,7 @@ impl BesideTrial<'_> {
         match trouble {
             GroundTrouble::Failed(error) => failed(error),
             GroundTrouble::Exchanged(storage, effect) => {
-                let ended = failed(storage.sentence());
+                let ended = failed(storage.told());
                 self.trouble = Some(GroundTrouble::Exchanged(storage, effect));
                 ended
             }

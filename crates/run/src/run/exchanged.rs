@@ -31,7 +31,7 @@ impl LocalExecutor<'_> {
         let exchanged = exchanged.seen_by(self.machine.as_deref());
         // Nothing of it is measured: its facts would look like those of the configuration.
         self.tear_down(turn.round, turn.configuration, stack)?;
-        self.cannot_begin(turn, exchanged.sentence(), Some(exchanged))?;
+        self.cannot_begin(turn, (exchanged.told(), String::new()), Some(exchanged))?;
         Ok(None)
     }
 
@@ -79,7 +79,7 @@ impl Trial<'_> {
         effect: Option<String>,
         observation: &mut Observation,
     ) -> Ended {
-        let error = exchanged.sentence();
+        let error = exchanged.told();
         observation.exchanged = Some(Box::new(exchanged));
         // What failed is most likely the effect; both are said.
         let error = match effect {

@@ -309,41 +309,37 @@ impl LocalExecutor<'_> {
                 // Where the store was moved, no configuration is at fault.
                 let kept = self.journal.in_place();
                 kept.map_err(|moved| Broken(moved.to_string()))?;
-                let next = error.next();
-                let advice = if next.is_empty() {
-                    String::new()
-                } else {
-                    format!("; next: {next}")
-                };
-                let error = format!("cannot set up the stack: {error}{advice}");
+                let advice = error.next();
+                let error = format!("cannot set up the stack: {error}");
                 // The layer says that a directory is gone; the record says what it was, too.
                 let gone = self.gone(turn);
                 let error = match &gone {
-                    Some(gone) => format!("{}; {error}", gone.sentence()),
+                    Some(gone) => format!("{}; {error}", gone.told()),
                     None => error,
                 };
-                self.cannot_begin(turn, error, gone)?;
+                self.cannot_begin(turn, (error, advice), gone)?;
                 Ok(None)
             }
         }
     }
 
-    /// Puts on record that a turn cannot begin: a failed trial of its first workload.
+    /// Puts on record that a turn cannot begin: a failed trial of its first workload, with advice that may be empty.
     pub fn cannot_begin(
         &self,
         turn: &Turn,
-        error: String,
+        (error, advice): (String, String),
         exchanged: Option<ExchangedStorage>,
     ) -> Result<(), Broken> {
         let configuration = turn.configuration;
-        self.watcher.warned(&self.of(configuration, &error));
         let workload = turn.missing.first().copied().unwrap_or(0);
+        self.watcher.warned(&self.of(configuration, &error));
         let failed = Observation {
             round: turn.round,
             configuration,
             workload,
             started_at: self.clock.today(),
             exchanged: exchanged.map(Box::new),
+            advice,
             ..Observation::unmeasured(Ended::Failed { error })
         };
         (self.tell)(Event::Trial(Box::new(failed)))

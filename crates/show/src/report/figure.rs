@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use stackrace_base::event::{Better, MetricHead};
-use stackrace_base::unit;
 pub(super) use stackrace_base::unit::counted;
+use stackrace_base::unit::{self, is_no_text, sign};
 use stackrace_judge::verdict::Interval;
 
 /// Sign shown where there is no value.
@@ -119,23 +119,6 @@ pub(super) fn metric(head: &MetricHead) -> String {
     format!("{}, {better}", head.name)
 }
 
-/// Characters that are not seen and change how the others are read: those that reverse a direction (a
-/// name could be read as another one), and those of no width (two names could look the same). Signs that
-/// choose the form of the letter before them (U+FE00 to U+FE0F) are part of ordinary text.
-fn is_unseen(letter: char) -> bool {
-    matches!(letter,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Characters that no text of several lines may hold: those that command a terminal, which tools print
-/// too (the backspaces of a progress line), and those that are not seen.
-pub(super) fn is_no_text(letter: char) -> bool {
-    is_unseen(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
-}
-
 /// A text that commands no terminal and hides nothing, whatever names of files, machines or
 /// configurations stand in it: what is no text is shown as signs, one for each. Line breaks and tabs
 /// stay.
@@ -150,27 +133,6 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
                 })
                 .collect(),
         ),
-    }
-}
-
-/// A name in which line breaks and tabs are signs too.
-pub fn signs(name: &str) -> String {
-    let no_name = |letter: char| is_no_text(letter) || letter.is_control();
-    name.chars()
-        .map(|letter| match no_name(letter) {
-            true => sign(letter),
-            false => letter,
-        })
-        .collect()
-}
-
-/// The sign that a character which is no text is shown as.
-fn sign(letter: char) -> char {
-    match u32::from(letter) {
-        // The pictures of control characters stand in their order.
-        code @ ..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
-        0x7f => '\u{2421}',
-        _ => char::REPLACEMENT_CHARACTER,
     }
 }
 

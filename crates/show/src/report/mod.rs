@@ -32,7 +32,7 @@ mod terminal;
 
 pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
-pub use figure::{harmless, on_one_line, signs, value as figure_text};
+pub use figure::{harmless, on_one_line, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
 pub use gate::gate;
 pub use grid::stacked;

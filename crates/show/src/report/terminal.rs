@@ -111,16 +111,41 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     text
 }
 
+/// Letters of a quoted command that are kept where room is short: its beginning, and its end.
+const COMMAND_KEPT: (usize, usize) = (40, 20);
+
+/// A text whose long quoted commands have lost their middle.
+fn with_short_commands(text: &str) -> String {
+    let (first, last) = COMMAND_KEPT;
+    let parts = text.split('`').enumerate().map(|(at, part)| {
+        let letters: Vec<char> = part.chars().collect();
+        // Every second part stands between two marks.
+        if at % 2 == 0 || letters.len() <= first + last + 3 {
+            return part.to_owned();
+        }
+        let (begins, ends) = (&letters[..first], &letters[letters.len() - last..]);
+        let text = |letters: &[char]| letters.iter().collect::<String>();
+        format!("{} … {}", text(begins).trim_end(), text(ends).trim_start())
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 /// The longest beginning of a text that fits with what comes behind it, and ends where a sentence, a clause or an item
 /// of it ends; `None` if not even the first one fits.
 fn beginning(text: &str, behind: &str, width: usize, lines_max: usize) -> Option<String> {
     let mut open = 0_i32;
+    let mut quoted = false;
     let mut ends = Vec::new();
     for (at, letter) in text.char_indices() {
         match letter {
-            '(' | '[' => open += 1,
-            ')' | ']' => open -= 1,
+            '`' => quoted = !quoted,
+            '(' | '[' if !quoted => open += 1,
+            ')' | ']' if !quoted => open -= 1,
             _ => {}
+        }
+        // A command ends no sentence, whatever it is made of.
+        if quoted {
+            continue;
         }
         let rest = &text[at..];
         // A full stop within a number or a name has no blank behind it.
@@ -367,8 +392,13 @@ impl Page {
         lines_max: usize,
     ) {
         let width = self.width - MARGIN;
-        let (text, behind) = (plain(text), plain(behind));
+        let (mut text, behind) = (plain(text), plain(behind));
         let mut lines = wrap(&format!("{text}{behind}"), width);
+        if lines.len() > lines_max {
+            // The reason stands behind the command that failed, and is worth more than its words.
+            text = with_short_commands(&text);
+            lines = wrap(&format!("{text}{behind}"), width);
+        }
         if lines.len() > lines_max {
             lines = match beginning(&text, &behind, width, lines_max) {
                 Some(text) => wrap(&text, width),
@@ -458,6 +488,25 @@ impl Page {
 mod tests {
     use super::*;
     use crate::report::content::TextRow;
+
+    #[test]
+    fn the_reason_of_a_failure_is_seen_behind_a_long_command_with_semicolons() {
+        let command = "mount -o noatime; echo ".repeat(40);
+        let text = format!(
+            "No verdict: a failed in round 1: script: `{command}` failed with exit status 7: no."
+        );
+        for lines_max in [3, 5] {
+            let mut page = Page::on(Screen { width: 80 });
+            page.labelled_at_most("VERDICT", Style::Strong, &text, lines_max);
+            let shown = page.text.plain();
+            assert!(shown.lines().count() <= lines_max, "{shown}");
+            let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                shown.ends_with("` failed with exit status 7: no."),
+                "{shown}"
+            );
+        }
+    }
 
     #[test]
     fn a_table_uses_the_width_there_is_before_it_becomes_a_list() {

@@ -1,5 +1,6 @@
 //! Which database is meant: an address as psql takes it, and what psql takes from the environment.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -179,7 +180,7 @@ fn encryption(mode: Option<String>, config: &Config) -> Result<SslMode, Failure>
 fn shown(config: &Config) -> String {
     let host = match (config.get_hosts().first(), config.get_hostaddrs().first()) {
         (Some(Host::Tcp(name)), _) => name.clone(),
-        (Some(Host::Unix(path)), _) => path.display().to_string(),
+        (Some(Host::Unix(path)), _) => path.shown().to_string(),
         (None, address) => address.map(ToString::to_string).unwrap_or_default(),
     };
     let port = config.get_ports().first().copied().unwrap_or(5432);

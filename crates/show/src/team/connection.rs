@@ -1,5 +1,6 @@
 //! A connection, with errors that say what to do.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ fn encrypted(address: &TeamAddress) -> Result<MakeRustlsConnect, Failure> {
     let cannot = |why: String| {
         Failure::unable(format!(
             "no certificate can be read from {}: {why}",
-            path.display()
+            path.shown()
         ))
         .next("name a file in PEM: ?sslrootcert=FILE behind the address")
     };

@@ -1,5 +1,6 @@
 //! What only the user may read: files with passwords, and the environment.
 
+use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -16,13 +17,13 @@ pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// A text that no other user can read.
 pub(super) fn private_text(path: &Path) -> Result<String, Failure> {
     let cannot = |error: std::io::Error| {
-        Failure::usage(format!("cannot read {}: {error}", path.display()))
+        Failure::usage(format!("cannot read {}: {error}", path.shown()))
             .next("name a file that you can read")
     };
     let mode = path.metadata().map_err(cannot)?.permissions().mode();
     // As psql has it for its file of passwords.
     if mode & 0o077 != 0 {
-        let path = path.display();
+        let path = path.shown();
         return Err(Failure::refused(format!(
             "other users may open {path}, which holds passwords"
         ))
@@ -30,6 +31,6 @@ pub(super) fn private_text(path: &Path) -> Result<String, Failure> {
     }
     let text = FILE_MAX.read(path).map_err(cannot)?;
     String::from_utf8(text).map_err(|_| {
-        Failure::usage(format!("{} is no text in UTF-8", path.display())).next("name another file")
+        Failure::usage(format!("{} is no text in UTF-8", path.shown())).next("name another file")
     })
 }

@@ -1,6 +1,7 @@
 //! Runs of the database, read for the pages: never more of them than was agreed, and by the same reader
 //! as any log.
 
+use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -224,7 +225,7 @@ impl RunSource for TeamRuns {
             false => Err(RecordError::Team {
                 what: format!(
                     "{} is the log of another run: \"{}\"",
-                    place.display(),
+                    place.shown(),
                     record.head.run.escape_debug()
                 ),
                 next: "push the run again from where it was measured, into a new database"

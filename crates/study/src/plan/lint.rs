@@ -1,5 +1,6 @@
 //! What can be seen to be wrong, or easily misread, before anything is measured.
 
+use stackrace_base::unit::ShownPath;
 use std::collections::BTreeMap;
 
 use crate::study::Study;
@@ -89,7 +90,7 @@ fn too_little_room(plan: &Plan) -> Vec<Lint> {
                 problem(format!(
                     "{} must be free in {}; {} are free",
                     unit::bytes(need.needed_bytes),
-                    need.path.display(),
+                    need.path.shown(),
                     unit::bytes(free)
                 ))
             })

@@ -1,6 +1,7 @@
 //! A plan as text for a terminal.
 
 use stackrace_base::event::Until;
+use stackrace_base::unit::ShownPath;
 use stackrace_base::unit::{self, counted};
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
@@ -198,7 +199,7 @@ impl Plan {
                 &format!(
                     "{} at once in {} ({free})",
                     unit::bytes(need.needed_bytes),
-                    need.path.display()
+                    need.path.shown()
                 ),
             );
         }

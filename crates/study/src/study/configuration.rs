@@ -309,6 +309,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 imported: None,
                 level: kind.map(|kind| kind.level),
                 operations: kind.map(|kind| kind.operations),
+                gives_commands: gives_commands(configurations, index),
             });
         }
         heads
@@ -346,6 +347,12 @@ impl<'a> ConfigurationBuilder<'a> {
 fn draws_sizes(configurations: &[Configuration], index: usize) -> bool {
     let mut each = configurations.iter().map(|one| &one.workloads[index]);
     each.any(|workload| workload.draws_sizes())
+}
+
+/// Returns true if a workload runs commands that the user gives, in any configuration.
+fn gives_commands(configurations: &[Configuration], index: usize) -> bool {
+    let mut each = configurations.iter().map(|one| &one.workloads[index]);
+    each.any(|workload| !workload.commands().is_empty())
 }
 
 /// Describes what a workload does; where that varies, in the first configuration.

@@ -6,6 +6,7 @@ use stackrace_base::setting::{Refusal, Span, Value, listed, unknown_word};
 
 use super::design::{Factor, Level};
 use super::document::{Field, Item, ItemKind};
+use super::one_line;
 
 /// Factors a study may have: as many of two levels would make far more configurations than it may have.
 const FACTORS_MAX: usize = 64;
@@ -67,6 +68,7 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
             "use letters, digits and hyphens",
         ));
     }
+    refusals.extend(one_line::check(&field.name, "the name of a factor", &field.name_span).err());
     let ItemKind::List(items) = &field.item.node else {
         refusals.push(Refusal::at(
             &field.item.span,
@@ -95,11 +97,25 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
     }
     for item in items.iter().take(CONFIGURATIONS_MAX) {
         match level(text, item, refusals) {
-            Ok(level) => add_level(&mut factor, level, refusals),
+            Ok(level) => {
+                refusals.extend(on_one_line(&level));
+                add_level(&mut factor, level, refusals);
+            }
             Err(refusal) => refusals.push(refusal),
         }
     }
     factor
+}
+
+/// The refusal of a level that would be shown on several lines.
+fn on_one_line(level: &Level) -> Option<Refusal> {
+    let refusal = one_line::check(&level.label, "a level", &level.span).err()?;
+    // The value itself may be a script of many lines.
+    let label = "label it: { label = \"its name\", value = ... }";
+    Some(match level.labelled {
+        true => refusal,
+        false => Refusal::at(&level.span, refusal.message, label),
+    })
 }
 
 fn add_level(factor: &mut Factor, level: Level, refusals: &mut Vec<Refusal>) {

@@ -18,6 +18,7 @@ mod entry;
 mod error;
 mod factor;
 mod jobs;
+mod one_line;
 mod place;
 mod placeholder;
 mod read;

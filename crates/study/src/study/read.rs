@@ -17,6 +17,7 @@ use super::document::{self, Field};
 use super::entry::{self, StudyEntry, keep};
 use super::error::{self, LevelRefusal, StudyError};
 use super::factor::{self, Selection};
+use super::one_line;
 use super::place;
 use super::placeholder::Template;
 use super::size;
@@ -153,7 +154,7 @@ impl<'a> Reader<'a> {
         Ok(Study {
             name: name.to_owned(),
             text: text.to_owned(),
-            title: top.title.unwrap_or_else(|| stem(name)),
+            title: top.title.unwrap_or_else(|| unit::signs(&stem(name))),
             question: top.question,
             factors,
             configurations,
@@ -188,8 +189,12 @@ impl<'a> Reader<'a> {
             .filter(|field| TOP_DOCS.iter().any(|doc| doc.name == field.name));
         let settings = document::settings("a study", &(0..0), words, TOP_DOCS, &mut self.refusals);
         self.refusals.extend(settings.check_all());
+        let title = settings.optional_text("title").ok().flatten();
+        let span = settings.span_of("title");
+        let checked = one_line::check(title.as_deref().unwrap_or_default(), "the title", span);
+        self.refusals.extend(checked.err());
         Top {
-            title: settings.optional_text("title").ok().flatten(),
+            title,
             question: settings.optional_text("question").ok().flatten(),
             seed: settings.optional_count("seed").ok().flatten(),
         }
@@ -350,6 +355,12 @@ impl<'a> Reader<'a> {
                 "leave the name out, or write a plain one",
             ));
         }
+        let checked = one_line::check(
+            name.as_deref().unwrap_or_default(),
+            "the name of a workload",
+            words.span_of("name"),
+        );
+        self.refusals.extend(checked.err());
         let name_span = name.as_ref().map(|_| words.span_of("name").clone());
         // A weight of another kind is refused above; any weight but 0 then adds no second refusal.
         let weight = words.number("weight").unwrap_or(1.0);

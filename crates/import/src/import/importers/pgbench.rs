@@ -21,6 +21,10 @@ const TYPE: &str = "transaction type: ";
 const WITHOUT: &str = " (without initial connection time)";
 /// ns of a ms.
 const MILLI: f64 = 1e6;
+/// Share of the duration by which the time of all transactions may differ from it.
+const TIME_OFF: f64 = 0.05;
+/// Mean latencies that the last transactions may take when the duration is over.
+const TRANSACTIONS_LAST: f64 = 20.0;
 /// Lines of a report that are kept as they are.
 const SETTINGS: [&str; 6] = [
     "scaling factor",
@@ -38,7 +42,14 @@ struct Report<'a> {
     script: &'a str,
     settings: Vec<(&'a str, &'a str)>,
     clients: Option<f64>,
-    processed: bool,
+    /// Transactions that were processed, and those that were asked for.
+    processed: Option<(f64, Option<f64>)>,
+    /// Time that it was to take, s.
+    duration: Option<f64>,
+    /// Transactions that each client was to do.
+    each: Option<f64>,
+    /// Time for connecting, which counts in the duration and not in the rate.
+    connected_ns: f64,
     /// Share of transactions that failed, in the text's words; `None` if it does not say.
     failed: Option<&'a str>,
     mean_ns: Option<PrintedFigure>,
@@ -103,7 +114,21 @@ impl<'a> Report<'a> {
         if let Some((name, value)) = plain.split_once(": ") {
             match name {
                 "number of clients" => self.clients = Some(line.whole(value)? as f64),
-                "number of transactions actually processed" => self.processed = true,
+                "number of transactions actually processed" => {
+                    let (done, asked) = match value.split_once('/') {
+                        Some((done, asked)) => (done, Some(line.whole(asked)? as f64)),
+                        None => (value, None),
+                    };
+                    self.processed = Some((line.whole(done)? as f64, asked));
+                }
+                "number of transactions per client" => {
+                    self.each = Some(line.whole(value)? as f64);
+                }
+                "duration" => {
+                    let seconds = value.strip_suffix(" s");
+                    let seconds = seconds.ok_or_else(|| line.refuse("a time in s"))?;
+                    self.duration = Some(line.whole(seconds)? as f64);
+                }
                 "number of failed transactions" => self.failed = Some(value),
                 "rate limit schedule lag" => self.limited = true,
                 _ => {}
@@ -133,10 +158,42 @@ impl<'a> Report<'a> {
             self.mean_ns = Some(mean);
         } else if let Some(deviation) = ms("latency stddev = ")? {
             self.deviation_ns = Some(deviation);
-        } else if ms("initial connection time = ")?.is_none() {
+        } else if let Some(connected) = ms("initial connection time = ")? {
+            self.connected_ns = connected.value;
+        } else {
             return Err(line.refuse("a line of pgbench's report"));
         }
         Ok(())
+    }
+
+    /// Compares the number of transactions with the rate and the time; gives a note where they differ by what one
+    /// slow transaction may explain.
+    fn counted(
+        &self,
+        line: TextLine<'_>,
+        ((done, asked), rate, mean_ns): ((f64, Option<f64>), f64, f64),
+    ) -> Result<Option<String>, ImportError> {
+        const OF: &str = "number of transactions actually processed";
+        let all = self.each.zip(self.clients).map(|(each, of)| each * of);
+        if asked.is_some_and(|asked| done > asked || all.is_some_and(|all| all != asked)) {
+            return Err(line.contradicts(format!(
+                "the {OF}: clients and transactions per client are others"
+            )));
+        }
+        let Some(duration) = self.duration.filter(|_| rate > 0.0) else {
+            return Ok(None);
+        };
+        let took = done / rate;
+        // Clients end with the transaction that they are at when the time is over, never before.
+        if took < duration * (1.0 - TIME_OFF) - self.connected_ns / 1e9 {
+            return Err(line.contradicts(format!(
+                "the {OF}: at this rate they take {took:.3} s of {duration} s"
+            )));
+        }
+        let longest = duration * (1.0 + TIME_OFF) + TRANSACTIONS_LAST * mean_ns / 1e9;
+        Ok((took > longest).then(|| {
+            format!("{done} transactions at this rate take {took:.3} s, and the duration is {duration} s")
+        }))
     }
 
     /// The result, with the rate of its last line.
@@ -147,9 +204,9 @@ impl<'a> Report<'a> {
         let missing = |what: &str| line.refuse(format!("a line \"{what}\" before it"));
         let clients = self.clients.ok_or_else(|| missing("number of clients"))?;
         let mean = self.mean_ns.ok_or_else(|| missing("latency average"))?;
-        if !self.processed {
+        let Some(processed) = self.processed else {
             return Err(missing("number of transactions actually processed"));
-        }
+        };
         if !self.limited && !agree(clients * 1e9 / rate.value, mean.value) {
             return Err(
                 line.contradicts("the latency average: clients over the rate is another time")
@@ -167,6 +224,7 @@ impl<'a> Report<'a> {
             );
         }
         let mut notes = figures.missing("0");
+        notes.extend(self.counted(line, (processed, rate.value, mean.value))?);
         let failed = self.failed.filter(|failed| !failed.starts_with("0 "));
         notes.extend(failed.map(|failed| format!("transactions failed: {failed}")));
         let said = |name: &str| {
@@ -192,7 +250,7 @@ impl<'a> Report<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::tests::{from, has};
+    use crate::import::tests::{from, golden, has, read};
 
     #[test]
     fn reports_of_pgbench_are_read_with_and_without_a_rate() {
@@ -210,5 +268,37 @@ mod tests {
         has(limited, "transaction latency mean", "ns", 12_552_000.0);
         let followed = &from("pgbench/pgbench-15.18_progress_statements.txt")[0];
         has(followed, "transaction latency deviation", "ns", 7_470_000.0);
+    }
+
+    #[test]
+    fn transactions_that_contradict_rate_and_time_are_refused_or_noted() {
+        let timed = golden("pgbench/pgbench-15.18_tpcb.txt");
+        let counted = golden("pgbench/pgbench-15.18_select_only.txt");
+        for (text, from, to) in [
+            (&timed, "processed: 724", "processed: 624"),
+            (&timed, "processed: 724", "processed: 72"),
+            (&timed, "processed: 724", "processed: none"),
+            (&timed, "duration: 2 s", "duration: 20 s"),
+            (&counted, "processed: 1000/1000", "processed: 2000/1000"),
+            (&counted, "processed: 1000/1000", "processed: 900/900"),
+            (&counted, "per client: 500", "per client: 50"),
+        ] {
+            let why = read(&text.replace(from, to), None).unwrap_err();
+            assert!(
+                why.to_string().contains("processed") || to.ends_with("none"),
+                "{to}: {why}"
+            );
+        }
+        for (from, to) in [
+            ("processed: 724", "processed: 7240"),
+            ("duration: 2 s", "duration: 1 s"),
+        ] {
+            let found = read(&timed.replace(from, to), None).unwrap();
+            let notes = found[0].notes.join("; ");
+            assert!(notes.contains("and the duration is"), "{to}: {notes}");
+        }
+        // Some failed, or their clients were aborted: fewer than were asked for.
+        let fewer = counted.replace("processed: 1000/1000", "processed: 990/1000");
+        assert!(read(&fewer, None).is_ok());
     }
 }

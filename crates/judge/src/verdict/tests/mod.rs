@@ -48,6 +48,7 @@ fn head(
                 drawn_sizes: None,
                 level: None,
                 operations: None,
+                gives_commands: false,
                 imported: None,
                 // Every second one is a time: smaller is better.
                 metrics: vec![MetricHead {

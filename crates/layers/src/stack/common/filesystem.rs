@@ -6,6 +6,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, MountInfo, argv};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -123,7 +124,7 @@ pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
 
 fn not_ours(device: &Device, why: &str) -> LayerError {
     LayerError::refused(
-        format!("{} is not formatted: {why}", device.path.display()),
+        format!("{} is not formatted: {why}", device.path.shown()),
         "see what it is with: lsblk --fs",
     )
 }
@@ -134,7 +135,7 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
         .and_then(Path::file_name)
         .is_some_and(|name| name.as_bytes().starts_with(b".stackrace-"));
     if !ours {
-        return Err(not_ours(device, &format!("{} is not ours", file.display())));
+        return Err(not_ours(device, &format!("{} is not ours", file.shown())));
     }
     let backing = Path::new("/sys/block")
         .join(block::name(&device.path))
@@ -146,7 +147,7 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
     if backing == file.to_string_lossy() {
         return Ok(());
     }
-    let why = format!("it lies on {backing} and not on {}", file.display());
+    let why = format!("it lies on {backing} and not on {}", file.shown());
     Err(not_ours(device, &why))
 }
 
@@ -168,7 +169,7 @@ pub(crate) fn mount_facts(
         return Err(LayerError::refused(
             format!(
                 "{} was mounted as {} although {file_system} was asked",
-                root.display(),
+                root.shown(),
                 mount.file_system
             ),
             "",
@@ -238,7 +239,7 @@ pub(crate) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerEr
         .find(|mount| mount.mount_point == root);
     mount.ok_or_else(|| {
         LayerError::refused(
-            format!("{} is not mounted although mount succeeded", root.display()),
+            format!("{} is not mounted although mount succeeded", root.shown()),
             "",
         )
     })

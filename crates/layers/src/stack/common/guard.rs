@@ -9,6 +9,7 @@
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::identity::Identity;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{DeviceContent, FixedDevice, Host, HostError, Needs, Output, argv};
 use stackrace_machine::journal::{erase, partitions};
 use std::ffi::{OsStr, OsString};
@@ -48,8 +49,8 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
     let id = &asked.id;
     let Some(name) = &found.name else {
         return vec![(
-            format!("there is no device {}", asked.link().display()),
-            format!("look for its id: ls -l {}", asked.directory.display()),
+            format!("there is no device {}", asked.link().shown()),
+            format!("look for its id: ls -l {}", asked.directory.shown()),
         )];
     };
     let mut objections = Vec::new();
@@ -170,7 +171,7 @@ pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), Layer
     Err(LayerError::refused(
         format!(
             "{} was {} and is another disk now",
-            device.node.display(),
+            device.node.shown(),
             asked.id
         ),
         "look what happened to it: dmesg | tail",
@@ -400,7 +401,7 @@ fn used(host: &dyn Host, device: &Path, uses: &mut Vec<String>) -> Result<(), Ho
         {
             uses.push(format!(
                 "{name} is mounted at {}",
-                mount.mount_point.display()
+                mount.mount_point.shown()
             ));
         }
     }

@@ -2,6 +2,7 @@
 //! is mounted, how full and how old it is, and every device below it. What differs between two
 //! configurations and was not asked for is found from these facts.
 
+use stackrace_base::unit::ShownPath;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountIn
         return Err(LayerError::refused(
             format!(
                 "the system does not show what is mounted at {}",
-                point.display()
+                point.shown()
             ),
             "use dir, on storage that is there",
         ));

@@ -13,6 +13,7 @@ use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, Needs, local::LocalHost};
 use std::path::Path;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ fn stable(id: &str, directory: &Path) -> Result<String, (String, String)> {
     }
     let ids = ids_of(&name, directory);
     let help = match ids.is_empty() {
-        true => format!("write its name in {}", directory.display()),
+        true => format!("write its name in {}", directory.shown()),
         false => format!("now it is: {}", ids.join(", or ")),
     };
     let message =

@@ -16,6 +16,7 @@ use stackrace_base::event::Fact;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
 use std::ffi::OsString;
@@ -181,7 +182,7 @@ impl Layer for Loop {
 
     fn describe_asked(&self) -> String {
         let place = match &self.directory {
-            Some(directory) => directory.display().to_string(),
+            Some(directory) => directory.shown().to_string(),
             None => "the run's directory".to_string(),
         };
         format!(
@@ -267,7 +268,7 @@ impl Loop {
                 unit::bytes(self.size),
                 unit::bytes(needed),
                 unit::bytes(free),
-                directory.display()
+                directory.shown()
             ),
             "ask for smaller or fewer disks, or name another directory",
         ))
@@ -314,7 +315,7 @@ fn attach(setup: &mut Setup<'_>, options: &[String], file: &Path) -> Result<Path
     let output = setup.make(undo::DETACH.of([file.into()]), &command)?;
     match output.stdout.trim() {
         "" => Err(LayerError::refused(
-            format!("losetup named no device for {}", file.display()),
+            format!("losetup named no device for {}", file.shown()),
             "",
         )),
         device => Ok(PathBuf::from(device)),
@@ -343,7 +344,7 @@ fn check_backing(
     Err(LayerError::refused(
         format!(
             "{} was replaced while a loop device was set up on it; nothing was written to what took its place",
-            file.display()
+            file.shown()
         ),
         "as root, name a directory in which no other user can rename files",
     ))
@@ -362,7 +363,7 @@ fn cannot_allocate(error: LayerError) -> LayerError {
         }) => LayerError::refused(
             format!(
                 "the file system of {} cannot reserve blocks (fallocate)",
-                path.display()
+                path.shown()
             ),
             "write laid-out = \"written\" or \"no\"",
         ),

@@ -1,5 +1,6 @@
 //! Detaching loop devices, found by the file they lie on.
 
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{Param, UndoKind, busy};
 use std::ffi::{OsStr, OsString};
@@ -56,7 +57,7 @@ fn refuse_mounted(host: &dyn Host, device: &Path) -> Result<(), HostError> {
         Some(mount) => Err(HostError::Path {
             what: "detach",
             path: device.to_path_buf(),
-            cause: format!("it is mounted at {}", mount.mount_point.display()),
+            cause: format!("it is mounted at {}", mount.mount_point.shown()),
             kind: std::io::ErrorKind::ResourceBusy,
         }),
         None => Ok(()),

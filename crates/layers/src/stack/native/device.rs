@@ -1,6 +1,7 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
 use crate::stack::error::LayerError;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, HostError, Output, argv, shown};
 use stackrace_machine::journal::{Param, UndoKind, until_free};
 use std::ffi::{OsStr, OsString};
@@ -101,7 +102,7 @@ impl OnFile {
         // Without a name, the next command would be given another device's.
         match name.is_empty() && self != Self::Vnd {
             true => Err(LayerError::refused(
-                format!("the device on {} has no name", file.display()),
+                format!("the device on {} has no name", file.shown()),
                 "",
             )),
             false => Ok(device),

@@ -21,6 +21,7 @@ use device::{DETACH, attach_image, with};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Filling, Host, Needs, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -291,7 +292,7 @@ impl Layer for Native {
         let (point, made) = self.made(setup, &found.way, &private)?;
         let Some(mount) = place::mounted_at(host, &point)? else {
             return Err(LayerError::refused(
-                format!("nothing is mounted at {}", point.display()),
+                format!("nothing is mounted at {}", point.shown()),
                 "look whether mount(8) shows it there",
             ));
         };
@@ -307,8 +308,11 @@ impl Layer for Native {
             true => block::under_mount(host, &mount),
             false => Vec::new(),
         };
+        let disks = block::disks(host, &devices);
+        // No layer below says what the file lies on, and what its cache promises.
+        facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
         Ok(StandingLayer {
-            disks: block::disks(host, &devices),
+            disks,
             devices,
             ..StandingLayer::new(NAME, facts, Gives::Mounted(point))
         })

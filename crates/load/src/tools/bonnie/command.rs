@@ -5,6 +5,7 @@
 //! The thread that does the work takes the rights of the user of `-u`; the waiting thread keeps
 //! root's rights to clean up.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -140,7 +141,7 @@ impl CheckedOptions {
         if !options.directory.is_dir() {
             return Err(Refusal::Usage(format!(
                 "Can't change to directory \"{}\".",
-                options.directory.display()
+                options.directory.shown()
             )));
         }
         Ok(CheckedOptions {

@@ -5,6 +5,7 @@
 //! nothing of the user's can be in the way, Ctrl-C leaves nothing behind, and `stackrace clean`
 //! finds what a killed run left. A run in which an operation fails ends there, without a report.
 
+use stackrace_base::unit::ShownPath;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -71,7 +72,7 @@ fn exec(console: Console<'_>, verb: PostmarkOptions) -> Result<u8, Failure> {
     let commands = match verb.configuration {
         Some(path) => {
             let read = COMMANDS_MAX.read(&path).map_err(|error| {
-                let why = format!("cannot read the configuration {}: {error}", path.display());
+                let why = format!("cannot read the configuration {}: {error}", path.shown());
                 Failure::refused(why).next("name a file of PostMark commands")
             })?;
             Some((path.display().to_string(), read))
@@ -280,7 +281,7 @@ impl Shell<'_> {
             // What was given stays the beginning of every path: it is looked up with each file.
             let path = Path::new(path).join(format!(".stackrace-postmark-{id}-{number}"));
             let whole = std::path::absolute(&path)
-                .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+                .map_err(|error| Failure::refused(format!("{}: {error}", path.shown())))?;
             journal
                 .will("postmark", Undo::RemoveTree(whole.clone()))
                 .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;

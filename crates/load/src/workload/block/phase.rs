@@ -1,5 +1,6 @@
 //! Block I/O as the engine is asked for it: its files, its phases, its figures.
 
+use stackrace_base::unit::ShownPath;
 use std::fs::File;
 use std::num::NonZeroU32;
 
@@ -434,10 +435,7 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
             Ok(())
         };
         lengthen().map_err(|error: std::io::Error| {
-            trouble(format!(
-                "cannot lengthen {}: {error}",
-                target.path.display()
-            ))
+            trouble(format!("cannot lengthen {}: {error}", target.path.shown()))
         })?;
     }
     Ok(())

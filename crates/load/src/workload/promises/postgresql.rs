@@ -1,5 +1,6 @@
 //! Transactions of PostgreSQL: one row of fixed size is written in each.
 
+use stackrace_base::unit::ShownPath;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -99,7 +100,7 @@ pub(super) fn lay_out(
     let opened = std::fs::File::open(directory);
     opened
         .and_then(|file| Ok(stackrace_engine::system::syncfs(file)?))
-        .map_err(|error| format!("sync the file system of {}: {error}", directory.display()))
+        .map_err(|error| format!("sync the file system of {}: {error}", directory.shown()))
 }
 
 fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), String> {

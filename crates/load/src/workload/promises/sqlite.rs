@@ -1,5 +1,6 @@
 //! Transactions of SQLite: one row of fixed size is written in each.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
@@ -40,7 +41,7 @@ impl Database {
     /// What SQLite says, with its file.
     pub(super) fn open(directory: &Path, durability: &Durability) -> Result<Self, String> {
         let path = directory.join(FILE);
-        let failed = |error: rusqlite::Error| format!("{}: {error}", path.display());
+        let failed = |error: rusqlite::Error| format!("{}: {error}", path.shown());
         let connection = connect(&path).map_err(failed)?;
         set(&connection, durability).map_err(failed)?;
         Ok(Self(connection))
@@ -88,12 +89,12 @@ pub(super) fn lay_out(
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         connection.close().map_err(|(_, error)| error)
     };
-    made().map_err(|error| format!("{}: {error}", path.display()))?;
+    made().map_err(|error| format!("{}: {error}", path.shown()))?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     let directory_synced = std::fs::File::open(directory).and_then(|file| file.sync_all());
     synced
         .and(directory_synced)
-        .map_err(|error| format!("{}: {error}", path.display()))
+        .map_err(|error| format!("{}: {error}", path.shown()))
 }
 
 /// Reads all rows, as SQLite finds them after it recovered the database.

@@ -3,6 +3,7 @@
 //! Each process of a client is one command of the launcher, whose input and output are the connection:
 //! nothing listens on any machine, and no port has to be open.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -116,7 +117,7 @@ fn hosts_of(file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::refused(format!(
             "cannot read the host file {}: {error}",
-            file.display()
+            file.shown()
         ))
         .next("name a file with one host on each line: --clients mpirun:FILE")
     })?;
@@ -126,10 +127,8 @@ fn hosts_of(file: &Path) -> Result<Vec<String>, Failure> {
     let hosts = lines.filter_map(|line| line.split_whitespace().next());
     let hosts: Vec<String> = hosts.map(str::to_owned).collect();
     match hosts.is_empty() {
-        true => Err(
-            Failure::refused(format!("{} names no host", file.display()))
-                .next("write one host on each line"),
-        ),
+        true => Err(Failure::refused(format!("{} names no host", file.shown()))
+            .next("write one host on each line")),
         false => Ok(hosts),
     }
 }

@@ -7,6 +7,7 @@
 
 mod launcher;
 
+use stackrace_base::unit::ShownPath;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -321,7 +322,7 @@ fn processes(count: u64) -> String {
 /// Makes a file that says whose storage a directory is.
 fn make_mark(host: &RemoteHost, directory: &Path, mark: &Path) -> Result<(), Failure> {
     if !host.is_dir(directory) {
-        let (name, path) = (host.name().to_owned(), directory.display());
+        let (name, path) = (host.name().to_owned(), directory.shown());
         return Err(
             Failure::refused(format!("{name}: {path} is not a directory"))
                 .next("mount the storage at the same place on every client"),
@@ -334,7 +335,7 @@ fn make_mark(host: &RemoteHost, directory: &Path, mark: &Path) -> Result<(), Fai
 fn not_shared(directory: &Path, first: &str, other: &str) -> Failure {
     Failure::refused(format!(
         "{} is not the same storage on all clients: what {first} makes there, {other} does not see",
-        directory.display()
+        directory.shown()
     ))
     .next("mount the storage at the same place on every client, or leave that client out")
 }
@@ -348,14 +349,29 @@ fn directories(study: &Study) -> Vec<PathBuf> {
     named.into_iter().collect()
 }
 
-/// Returns the Job that has to run before a study is measured by its pods; `None` if the clients are no pods.
-pub fn manifest(study: &Study, options: ClientsOptions<'_>) -> Option<String> {
-    let job = options.started?.strip_prefix("kubernetes:")?;
+/// Returns the Job that has to run before a study is measured by its pods, and has the study measured by them; `None` if
+/// the clients are no pods.
+///
+/// # Errors
+/// Its pods cannot measure the study together.
+pub fn manifest(study: &mut Study, options: ClientsOptions<'_>) -> Result<Option<String>, Failure> {
+    let started = options.started.unwrap_or_default();
+    let Some(job) = started.strip_prefix("kubernetes:") else {
+        return Ok(None);
+    };
+    let (count, processes) = study.clients_most();
+    let count = count.unwrap_or(2);
+    // None of them is there yet: only their number counts.
+    let clients = Clients {
+        names: (0..count).map(|pod| format!("{job}-{pod}")).collect(),
+        processes: options.processes.or(processes).unwrap_or(1),
+    };
+    study_file::check_clients(study, &clients)?;
+    study_file::by_clients(study, &clients);
     let directories = directories(study);
-    let directories = directories.iter().map(|path| path.display().to_string());
-    let count = study.clients_most().0.unwrap_or(2) as usize;
+    let directories = directories.iter().map(|path| path.shown().to_string());
     let directories: Vec<String> = directories.collect();
-    Some(launcher::manifest(job, count, &directories))
+    Ok(Some(launcher::manifest(job, count as usize, &directories)))
 }
 
 /// Says what is started where, and what the study would do there.
@@ -408,4 +424,38 @@ pub fn run(
     // Whatever came of it: nothing stays there.
     connected.put_away(observer);
     finished
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_does_not_run_yet_is_planned_with_all_its_processes() {
+        let study = |text: &str| {
+            let text = format!(
+                "title = \"t\"\n{text}[[stack]]\ndir = {{ path = \"/mnt/s\" }}\n[[workload]]\nfiles = {{ count = 4 }}\n\
+                 [decide]\nrounds-at-most = 3\n"
+            );
+            study_file::parse("t.toml", text.as_bytes()).unwrap()
+        };
+        let options = |processes| ClientsOptions {
+            started: Some("kubernetes:job"),
+            processes,
+            ..ClientsOptions::default()
+        };
+        for (asked, of_all) in [(None, 2), (Some(3), 6)] {
+            let mut study = study("");
+            let job = manifest(&mut study, options(asked)).unwrap().unwrap();
+            assert!(job.contains("completions: 2"), "{job}");
+            assert_eq!(study.configurations[0].processes, of_all);
+        }
+        // What `run` refuses with so few processes is no plan either.
+        let mut more = study("[factors]\nprocesses = [2, 8]\n");
+        assert!(manifest(&mut more, options(Some(4))).is_err());
+        assert!(manifest(&mut more, options(None)).is_ok());
+        let mut other = study("");
+        let none = manifest(&mut other, ClientsOptions::default()).unwrap();
+        assert_eq!((none, other.configurations[0].processes), (None, 1));
+    }
 }

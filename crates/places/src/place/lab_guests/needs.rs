@@ -1,5 +1,6 @@
 //! What a study needs of the lab: looked at before the first guest starts, and told by `plan`.
 
+use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -181,7 +182,7 @@ fn no_room(context: &Context, study: &Study) -> Option<String> {
     (needed > free).then(|| {
         format!(
             "{} has {} free, and the disks of a guest take {}; free space there, or name another place: --store DIR",
-            store.display(),
+            store.shown(),
             unit::bytes(free),
             unit::bytes(needed)
         )

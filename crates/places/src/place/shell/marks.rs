@@ -4,6 +4,7 @@
 //! A mark is an empty directory. The journal names it before it is made, so that it goes with the run, and
 //! `clean` removes that of a run that was killed.
 
+use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 
 use stackrace_base::failure::Failure;
@@ -25,7 +26,7 @@ pub fn others(host: &dyn Host, directories: &[PathBuf]) -> Vec<String> {
         let names = host.list(directory).ok()?;
         let mut names = names.iter().map(|name| name.to_string_lossy());
         let mark = names.find(|name| name.starts_with(MARK))?;
-        let path = directory.display();
+        let path = directory.shown();
         // Where no mounts are shown, a mark that a mount has hidden stays behind.
         Some(format!(
             "another run of stackrace measures in {path}: each would slow down the other (where none does any more, remove its mark: {}, or rmdir {path}/{mark})",

@@ -4,6 +4,7 @@
 //! They lie beside the runs and not among them: what they name exists on another machine, and undoing it
 //! on this one would remove nothing and forget it.
 
+use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -202,7 +203,7 @@ fn undone(host: &ShellHost, path: &Path, about: &About, allow: bool) -> Vec<Clea
             Ok(Some(left)) => return vec![Cleaned::Busy(there, left)],
             Err(error) => {
                 return vec![Cleaned::Failed(
-                    there.display().to_string(),
+                    there.shown().to_string(),
                     error.to_string(),
                 )];
             }

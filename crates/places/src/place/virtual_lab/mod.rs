@@ -4,6 +4,7 @@
 //! again gives the same log, byte for byte. What depends on this machine (how long it took, its QEMU)
 //! is in a file of its own beside the log.
 
+mod build;
 pub mod made_on;
 pub mod plan;
 pub mod turns;
@@ -43,9 +44,6 @@ use stackrace_study::study::{Provision, RoundOrder, Study};
 
 /// Tasks that are left after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean` removes the guests, `stackrace resume` continues the run";
-
-/// This program, whatever became of its file.
-const PROGRAM: &str = "/proc/self/exe";
 
 /// Directory in which a guest keeps its journal.
 const STORE: &str = "/run/store";
@@ -161,6 +159,7 @@ pub fn run(
             &run.guests,
             &images,
         )?;
+        build::check(study, &stopped.record.head.environment, &build::of_this())?;
     }
     run.make(&images, stopped)
 }
@@ -373,7 +372,7 @@ impl VirtualRun<'_> {
             let finished = execute::race(self.study, self.store, &ledger, &*watcher, &mut executor);
             self.keep_made_on(&ledger, |log| MadeOn {
                 stackrace: env!("CARGO_PKG_VERSION"),
-                program: hash_of(Path::new(PROGRAM)),
+                program: hash_of(Path::new(build::PROGRAM)),
                 qemu: qemu(&host),
                 kernel: stackrace_machine::observe::kernel(),
                 jobs,
@@ -480,6 +479,7 @@ impl VirtualRun<'_> {
         let memory = unit::bytes(self.options.memory_bytes);
         facts.push(Fact::new("lab", format!("virtual time, {PROCESSOR}")));
         facts.push(Fact::new(MEMORY, &*memory));
+        facts.push(Fact::new(build::BUILD, build::of_this()));
         for disk in lab_guests::disks(self.study)? {
             facts.push(Fact::new(
                 "lab disk",

@@ -11,6 +11,7 @@ use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
 use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
 use stackrace_machine::host::program::{ProgramCall, ProgramCut, ProgramRun};
 use stackrace_machine::host::{
@@ -189,7 +190,7 @@ impl ShellHost {
     fn text(&self, what: &'static str, path: &Path, script: &str) -> Result<String, HostError> {
         let answer = self.ask(script, OUTPUT_MAX as usize)?;
         let cannot = |kind, why: &str| {
-            let said = format!("cannot {what} {}: {why}", path.display());
+            let said = format!("cannot {what} {}: {why}", path.shown());
             self.error(said, "", kind)
         };
         match answer.status {
@@ -255,7 +256,7 @@ impl ShellHost {
                 return Err(self.error(
                     format!(
                         "another user could rename what is in {} ({shown})",
-                        directory.display()
+                        directory.shown()
                     ),
                     "as root, name a directory that only root can write to, or log in as its owner",
                     ErrorKind::PermissionDenied,
@@ -296,7 +297,7 @@ impl Host for ShellHost {
         let answer = self.ask(&script, OUTPUT_MAX as usize)?;
         let tool = argv.first().cloned().unwrap_or_default();
         if answer.status == NOT_FOUND && !self.holds(&format!("command -v {}", quoted(&tool))) {
-            let said = format!("{} is not installed", tool.display());
+            let said = format!("{} is not installed", tool.shown());
             return Err(self.error(said, "install it there", ErrorKind::NotFound));
         }
         let mut stdout = String::from_utf8_lossy(&answer.out).into_owned();
@@ -492,7 +493,7 @@ impl Host for ShellHost {
         let free = room::free_bytes(&text);
         free.ok_or_else(|| {
             self.error(
-                format!("df says nothing of {}", path.display()),
+                format!("df says nothing of {}", path.shown()),
                 "",
                 ErrorKind::InvalidData,
             )

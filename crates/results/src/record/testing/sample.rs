@@ -75,6 +75,7 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
         drawn_sizes: None,
         level: None,
         operations: None,
+        gives_commands: false,
         imported: None,
     }
 }

@@ -27,11 +27,11 @@ pub(super) use sheet::sheet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{Gallery, Plot};
-use super::figure::is_no_text;
 use super::form::{ReportForm, ReportOptions};
 use super::{clients, content};
 use stackrace_base::event::Until;
 use stackrace_base::unit;
+use stackrace_base::unit::is_no_text;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
 

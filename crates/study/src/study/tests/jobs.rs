@@ -43,6 +43,21 @@ fn a_job_file_becomes_part_of_the_study_however_it_is_written() {
 }
 
 #[test]
+fn a_job_with_commands_is_resumed_with_permission_for_them() {
+    let head = |options: &str| {
+        let job = format!("[x]\\nrw=randread\\nsize=1m\\n{options}");
+        let text = whole("[[workload]]\nfio = { job = \"a.fio\" }\n").unwrap();
+        let text = text.replace("[x]\\nrw=randread\\nsize=1m\\n", &job);
+        let text = text.replace("[x]\nrw=randread\nsize=1m\n", &job.replace("\\n", "\n"));
+        let study = parse("s.toml", text.as_bytes(), &Kinds::real());
+        let study = study.unwrap_or_else(|errors| panic!("{}", errors[0].render(false)));
+        study.workload_heads[0].gives_commands
+    };
+    assert!(!head(""));
+    assert!(head("exec_prerun=true\\n"));
+}
+
+#[test]
 fn what_is_wrong_with_a_job_file_is_told_where_the_study_names_it() {
     let missing = whole("[[workload]]\nfio = { job = \"none.fio\" }\n").unwrap_err();
     assert!(

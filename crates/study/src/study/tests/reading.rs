@@ -239,3 +239,50 @@ fn unnamed_workloads_are_named_by_kind_and_number() {
     );
     assert!(!study.workload_heads[1].summary.contains("varies"));
 }
+
+#[test]
+fn names_that_would_not_stay_on_their_line_are_refused_where_they_stand() {
+    let workload = "name = \"random write\"";
+    let level = "[\"4 KiB\", \"64 KiB\"]";
+    for (letter, told) in [
+        ("\\n", "a line break"),
+        ("\\u2028", "a line break"),
+        ("\\t", "a tab"),
+    ] {
+        let title = format!("title = \"x{letter}VERDICT y\"\n{}", without_title());
+        let shown = bad(&title);
+        assert!(
+            shown.contains(&format!("the title holds {told}")),
+            "{shown}"
+        );
+        assert!(shown.contains("file.toml:1:9"), "{shown}");
+        let named = format!("name = \"random{letter}write\"");
+        refused(
+            workload,
+            &named,
+            &[&format!("the name of a workload holds {told}")],
+        );
+        let labelled = format!("[\"4 KiB\", {{ label = \"x{letter}y\", value = \"64 KiB\" }}]");
+        refused(
+            level,
+            &labelled,
+            &[&format!("a level holds {told}"), "write blanks there"],
+        );
+        let factor = format!("[factors]\n\"a{letter}b\" = [1, 2]\n");
+        let shown = bad(&GOOD.replacen("[factors]\n", &factor, 1));
+        assert!(
+            shown.contains(&format!("the name of a factor holds {told}")),
+            "{shown}"
+        );
+    }
+    // A script of many lines is a good value, and needs a name.
+    let script = "[factors]\nscript = [\"a\\nb\", \"c\"]\n";
+    let shown = bad(&GOOD.replacen("[factors]\n", script, 1));
+    assert!(shown.contains("label it: { label = "), "{shown}");
+}
+
+/// The good study without its title.
+fn without_title() -> String {
+    let lines = GOOD.lines().filter(|line| !line.starts_with("title"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
