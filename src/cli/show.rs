@@ -21,8 +21,9 @@ use stackrace_study::purpose;
 use stackrace_study::study;
 
 /// Things that can be shown.
-pub(super) const WHAT: [&str; 10] = [
+pub(super) const WHAT: [&str; 11] = [
     "layers",
+    "commands",
     "workloads",
     "profiles",
     "purposes",
@@ -43,6 +44,7 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
     let text = match verb.what.as_str() {
         // Both numbers of the word are taken: a user guesses either.
         "layers" | "layer" => layers(name)?,
+        "commands" | "command" => commands(name)?,
         "workloads" | "workload" => workloads(name)?,
         "profiles" | "profile" => profiles(name)?,
         "purposes" | "purpose" => purposes(name)?,
@@ -100,6 +102,22 @@ fn layers(name: Option<&str>) -> Result<String, Failure> {
         )
     });
     Ok(text.collect())
+}
+
+/// Everything that layers run: what root is used for.
+fn commands(name: Option<&str>) -> Result<String, Failure> {
+    let kinds = pick("layer", stack::ALL, name, |kind| kind.name)?;
+    let text = kinds.into_iter().filter_map(|kind| {
+        let shown = stack::commands(kind)?;
+        let rights = if shown.root { "as root" } else { "as any user" };
+        let stack = shown.stack.join("; ");
+        // Files that are written are shown whole, below the line that writes them.
+        let steps = shown.steps.iter().map(|step| step.replace('\n', "\n    "));
+        let steps: String = steps.map(|step| format!("  {step}\n")).collect();
+        Some(format!("{} ({rights}): {stack}\n{steps}\n", kind.name))
+    });
+    let names = "{id} is drawn at each set-up, {loop 1} is the first loop device.\n\n".to_owned();
+    Ok(std::iter::once(names).chain(text).collect())
 }
 
 fn takes_words(takes: Takes) -> String {

@@ -11,6 +11,7 @@ mod afp;
 mod bcachefs;
 mod btrfs;
 mod build;
+mod commands;
 mod common;
 mod composition;
 mod cut;
@@ -48,6 +49,7 @@ mod written;
 mod xfs;
 mod zfs;
 
+pub use commands::ShownCommands;
 pub use composition::{Stack, missing};
 pub use cut::CutOf;
 pub use error::StackError;
@@ -185,6 +187,11 @@ pub fn undo_entries(
 pub fn imagined(fault: Fault) -> PlanHost {
     let tools = ALL.iter().flat_map(|kind| kind.imagined);
     PlanHost::new(tools.chain(line::IMAGINED).copied().collect(), fault)
+}
+
+/// The commands of a layer, from its set-up to its removal, on an imagined machine.
+pub fn commands(kind: &LayerKind) -> Option<ShownCommands> {
+    commands::of(ALL, kind)
 }
 
 /// Finds what a machine has of all that the layers need, without changing anything.

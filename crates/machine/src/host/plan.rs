@@ -135,7 +135,6 @@ impl PlanHost {
     }
 
     /// Adds a disk of this size, bytes, and model, with its link below `/dev/disk/by-id`.
-    #[cfg(any(test, feature = "testing"))]
     pub fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
         let disk = super::imagined::ImaginedDevice {
             about: [

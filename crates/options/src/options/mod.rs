@@ -137,7 +137,7 @@ pub enum CliVerb {
     /// Check this machine: what it can do, what is missing and how to install it, how noisy it is,
     /// what dead runs left. Changes nothing
     Doctor(Doctor),
-    /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
+    /// Explain the words of a study (layers, commands, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
     /// Describe a real drive by reading it, or check how well a modelled drive matches one
@@ -585,7 +585,8 @@ pub struct Clean {
 /// Arguments of `stackrace show`.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine
+    /// layers, commands (everything that a layer runs, as root), workloads, profiles, purposes, studies,
+    /// reports, schema, video-formats, drives, engine
     pub what: String,
     /// Show this one in full
     pub name: Option<String>,
