@@ -253,7 +253,7 @@ impl Stages for StackTrial<'_> {
                 return conductor.measure(phase, &mut self.observation);
             }
             MeasuredBy::Machines(peers) => {
-                let released = peers.iter().try_for_each(PeerPhases::start);
+                let released = peers.iter_mut().try_for_each(PeerPhases::start);
                 released
                     .map_err(|trouble| self.trial.peer_trouble(trouble, &mut self.observation))?;
             }
