@@ -462,6 +462,7 @@ impl Host for LocalHost {
                 cause: "this guest was started without it".to_string(),
                 kind: std::io::ErrorKind::NotFound,
             })
+                errno: None,
     }
 
     fn end_machine(&self, directory: &Path) -> Result<(), HostError> {
@@ -477,6 +478,7 @@ impl Host for LocalHost {
             cause: "it is still running".to_string(),
             kind: std::io::ErrorKind::ResourceBusy,
         })
+            errno: None,
     }
 
     fn running(&self, program: &str) -> Result<Option<String>, HostError> {
@@ -502,6 +504,7 @@ impl Host for LocalHost {
             cause: "it is still running".to_string(),
             kind: std::io::ErrorKind::ResourceBusy,
         })
+            errno: None,
     }
 
     fn nodes(&self) -> usize {

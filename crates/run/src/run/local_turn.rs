@@ -6,7 +6,9 @@ use super::crash::{Capture, recover};
 use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{Before, Trial};
-use stackrace_base::event::{AWAY_SHARE, Ended, Event, ExchangedStorage, Observation, Promised};
+use stackrace_base::event::{
+    AWAY_SHARE, Ended, Event, ExchangedStorage, FailureCause, Observation, Promised,
+};
 use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
@@ -309,7 +311,7 @@ impl LocalExecutor<'_> {
                 // Where the store was moved, no configuration is at fault.
                 let kept = self.journal.in_place();
                 kept.map_err(|moved| Broken(moved.to_string()))?;
-                let advice = error.next();
+                let (advice, cause) = (error.next(), error.cause.cause());
                 let error = format!("cannot set up the stack: {error}");
                 // The layer says that a directory is gone; the record says what it was, too.
                 let gone = self.gone(turn);
@@ -317,7 +319,7 @@ impl LocalExecutor<'_> {
                     Some(gone) => format!("{}; {error}", gone.told()),
                     None => error,
                 };
-                self.cannot_begin(turn, (error, advice), gone)?;
+                self.cannot_begin(turn, (error, advice, cause), gone)?;
                 Ok(None)
             }
         }
@@ -327,7 +329,7 @@ impl LocalExecutor<'_> {
     pub fn cannot_begin(
         &self,
         turn: &Turn,
-        (error, advice): (String, String),
+        (error, advice, cause): (String, String, Option<FailureCause>),
         exchanged: Option<ExchangedStorage>,
     ) -> Result<(), Broken> {
         let configuration = turn.configuration;
@@ -342,6 +344,7 @@ impl LocalExecutor<'_> {
             advice,
             ..Observation::unmeasured(Ended::Failed { error })
         };
+            cause,
         (self.tell)(Event::Trial(Box::new(failed)))
     }
 

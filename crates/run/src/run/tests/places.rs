@@ -55,7 +55,7 @@ impl Service for ImaginedWorker {
         );
         let reporter = TurnReporter(task.replies);
         let tell = |event| {
-            let said = super::lies::told(&self.fail, event);
+            let said = lies::told(&self.fail, event);
             said.into_iter()
                 .try_for_each(|event| reporter.happened(event))
         };
