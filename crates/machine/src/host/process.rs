@@ -95,7 +95,7 @@ impl Process {
         // A command of a run may start it (`lab mount-afp`). It outlives the run, so it must not have
         // the run's mark: `clean` would wait for its end.
         start.env_remove(MARK);
-        let child = start.spawn().map_err(not_started)?;
+        let child = super::adopted::own(|| start.spawn()).map_err(not_started)?;
         Ok(Self {
             child,
             command: words,
@@ -165,6 +165,11 @@ pub(super) fn session(id: Pid) -> String {
 /// The parent of a process; `None` if it is gone, or has none here.
 pub(super) fn parent(id: Pid) -> Option<Pid> {
     Pid::from_raw(status(id, 1).parse().ok()?)
+}
+
+/// Time when a process was started, in ticks since the start of the machine; empty if it is gone.
+pub(super) fn start_time(id: Pid) -> String {
+    status(id, 19)
 }
 
 /// One word of `/proc/PID/stat`, `4711 (name) S PARENT GROUP SESSION …`, from 0 behind the name.

@@ -31,7 +31,9 @@ pub enum Going {
 
 impl Executor for LocalExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
-        self.tear_down_leftovers()?;
+        if let Some(why) = self.tear_down_leftovers()? {
+            return Ok(Turned::Lost(why));
+        }
         let Some((up, fresh)) = self.stack_for(turn)? else {
             return Ok(self.turned(true));
         };
@@ -81,7 +83,7 @@ impl Executor for LocalExecutor<'_> {
     }
 
     fn end(&mut self) -> Result<(), Broken> {
-        let mut ended = self.tear_down_leftovers();
+        let mut ended = self.tear_down_leftovers().map(|_| ());
         let mut standing = std::mem::take(&mut self.standing);
         // In the study's order, so that the ends of two runs read alike.
         standing.sort_by_key(|up| up.configuration);
@@ -342,15 +344,16 @@ impl LocalExecutor<'_> {
             started_at: self.clock.today(),
             exchanged: exchanged.map(Box::new),
             advice,
+            cause,
             ..Observation::unmeasured(Ended::Failed { error })
         };
-            cause,
         (self.tell)(Event::Trial(Box::new(failed)))
     }
 
     /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
-    /// A machine that had lost its power may be back.
-    pub fn tear_down_leftovers(&self) -> Result<(), Broken> {
+    /// A machine that had lost its power may be back. Returns what still stands, and why: each further stack would
+    /// only be added to it.
+    pub fn tear_down_leftovers(&self) -> Result<Option<String>, Broken> {
         // Groups are the tags that `site_of` makes.
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
@@ -360,11 +363,12 @@ impl LocalExecutor<'_> {
         let mut left = self.journal.pending();
         left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
         let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
-        // What still cannot be taken down was warned of already.
         let report = stacks::undo_entries(self.host, self.journal, &left);
-        report
-            .map(|_| ())
-            .map_err(|error| Broken(error.to_string()))
+        let report = report.map_err(|error| Broken(error.to_string()))?;
+        let first = report.failed.first();
+        Ok(first.map(|(what, why)| {
+            format!("the stack of an earlier trial cannot be torn down ({what}): {why}")
+        }))
     }
 
     /// Takes a stack down. A failure is a warning on record: the next trial tries again.
@@ -384,7 +388,7 @@ impl LocalExecutor<'_> {
             }),
             Err(error) => {
                 let text = format!(
-                    "cannot tear down the stack: {error}; the next trial and `stackrace clean` try again"
+                    "cannot tear down the stack: {error}; before the next trial it is tried again, and if it fails the run ends: then end what holds it, and `stackrace clean`"
                 );
                 let text = self.of(configuration, &text);
                 self.watcher.warned(&text);

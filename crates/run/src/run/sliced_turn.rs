@@ -14,7 +14,9 @@ impl LocalExecutor<'_> {
     /// # Errors
     /// The record cannot be written.
     pub fn execute_sliced(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {
-        self.tear_down_leftovers()?;
+        if let Some(why) = self.tear_down_leftovers()? {
+            return Ok(Turned::Lost(why));
+        }
         let mut up: Vec<(&Turn, KeptStack)> = Vec::new();
         for turn in turns {
             match self.stack_for(turn) {
