@@ -101,7 +101,7 @@ impl OwnDir {
         let whole = std::path::absolute(path).map_err(|e| OwnError::system("find", path, e))?;
         let (mut here, mut names) = Self::start(&whole)?;
         let mut links = 0;
-        // Below what this program made nothing is a link, whoever owns it: the owner of a directory can rename
+        // Below what this program made nothing is a link, also where it is of root: the owner of a directory can rename
         // any link in it, root's too, to the name of what lay there.
         let mut made = whole.starts_with(DESCRIPTORS);
         while let Some(name) = names.pop_front() {

@@ -95,9 +95,9 @@ fn links_of_the_user_above_a_directory_are_followed() {
     assert!(matches!(error, OwnError::Link { .. }), "{error}");
 }
 
-/// Whoever owns the directory above can rename a link of ours, or of root's, to the name of what lay there.
+/// The owner of the directory above can rename a link of ours, or of root's, to the name of what lay there.
 #[test]
-fn below_what_was_made_no_link_is_followed_whoever_owns_it() {
+fn below_what_was_made_no_link_is_followed() {
     let base = tempfile::tempdir().unwrap();
     let [named, precious] = ["named", "precious"].map(|name| base.path().join(name));
     std::fs::create_dir_all(named.join(".stackrace-b/in")).unwrap();

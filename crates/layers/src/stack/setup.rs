@@ -277,7 +277,6 @@ impl<'a> Setup<'a> {
             16 => [&self.nonce[..8], &self.nonce[8..12], &self.nonce[12..]].join("-"),
             _ => self.nonce.clone(),
         };
-        // The same digits in each of ours, which proves it to be one: no tool draws them.
         format!("{half}-8000-{number:012x}")
     }
 

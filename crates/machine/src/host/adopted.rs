@@ -3,23 +3,16 @@
 //!
 //! Children that this program started itself are known, and what was there before the program began is none of it.
 
-use super::process;
-use parking_lot::{Mutex, RwLock};
+use super::process::{self, KnownProcess, known};
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, waitpid};
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
-use std::process::Child;
 
 /// Times that orphans are looked for again: one may start another while it is ended.
 const LOOKS: usize = 10;
-
-/// A process by its number and the time it was started, as the kernel has it: numbers come back.
-type Known = (i32, String);
-
-/// Children that this program started itself.
-static OWN: RwLock<BTreeSet<Known>> = RwLock::new(BTreeSet::new());
 
 /// Programs under way whose orphans come here.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay {
@@ -31,19 +24,7 @@ struct UnderWay {
     /// Number of them. Orphans of several cannot be told apart: the last that ends takes all.
     programs: usize,
     /// Children that were there before the first.
-    before: BTreeSet<Known>,
-}
-
-/// Starts a child of this program's own.
-///
-/// # Errors
-/// The system's.
-pub(super) fn own(start: impl FnOnce() -> std::io::Result<Child>) -> std::io::Result<Child> {
-    // Held until it is known: it must not be taken for an orphan meanwhile.
-    let mut own = OWN.write();
-    let child = start()?;
-    own.insert(known(Pid::from_child(&child)));
-    Ok(child)
+    before: BTreeSet<KnownProcess>,
 }
 
 /// A program under way, which may leave processes.
@@ -71,8 +52,9 @@ impl Orphans {
         // Held to the end: what a program that begins now leaves must not be taken for this one's.
         let all = UNDER_WAY.lock();
         if self.kept {
-            let came: Vec<Known> = came(&all.before).iter().map(|(id, _)| known(*id)).collect();
-            OWN.write().extend(came);
+            for (id, _) in came(&all.before) {
+                process::keep_as_own(id);
+            }
             drop(all);
             return names;
         }
@@ -98,7 +80,7 @@ impl Orphans {
                     tv_nsec: 0,
                 };
                 let _ = poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&second));
-                // Nobody else waits for it. One that cannot be ended (it hangs in a call) stays.
+                // Nothing else waits for it. One that cannot be ended (it hangs in a call) stays.
                 let _ = waitpid(Some(*id), WaitOptions::NOHANG);
             }
         }
@@ -113,15 +95,15 @@ impl Drop for Orphans {
         let mut all = UNDER_WAY.lock();
         all.programs -= 1;
         if all.programs == 0 {
-            // Daemons of other commands, a file system in user space for example, are nobody's children again.
+            // Daemons of other commands, a file system in user space for example, are no children of ours any more.
             let _ = set_child_subreaper(None);
         }
     }
 }
 
 /// Children that were not there before, and that this program did not start.
-fn came(before: &BTreeSet<Known>) -> Vec<(Pid, OwnedFd)> {
-    let own = OWN.read();
+fn came(before: &BTreeSet<KnownProcess>) -> Vec<(Pid, OwnedFd)> {
+    let own = process::own_children();
     let came = children().filter_map(|id| {
         // Held first: what is read then is of this process, or it has ended.
         let held = hold_process(id).ok()?;
@@ -134,10 +116,6 @@ fn came(before: &BTreeSet<Known>) -> Vec<(Pid, OwnedFd)> {
 
 fn children() -> impl Iterator<Item = Pid> {
     process::all().filter(|id| process::parent(*id) == Some(getpid()))
-}
-
-fn known(id: Pid) -> Known {
-    (id.as_raw_nonzero().get(), process::start_time(id))
 }
 
 fn has_ended(process: &OwnedFd) -> bool {

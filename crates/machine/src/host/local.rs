@@ -7,9 +7,9 @@
 
 use super::{
     CLEAN, DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing,
-    MountInfo, Needs, Output, SeenThing, ThingReads, TooMuch, UserCommands, Whereabouts, adopted,
-    daemon, device, drives, identity, line_speed, process, program, reading, second, shown, thing,
-    tools, tree,
+    MountInfo, Needs, Output, SeenThing, ThingReads, TooMuch, UserCommands, Whereabouts, daemon,
+    device, drives, identity, line_speed, process, program, reading, second, shown, thing, tools,
+    tree,
 };
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
@@ -176,7 +176,7 @@ fn run_once(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = adopted::own(|| start.spawn())?;
+    let mut child = process::own(|| start.spawn())?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = std::thread::scope(|scope| {
         // Both at once: a command that fills one pipe while the other is read would wait forever.

@@ -125,7 +125,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     // What it leaves comes to this program from here on.
     let orphans = adopted::Orphans::expected(call.leaves_server);
     let began = SystemClock.now_ns();
-    let mut child = adopted::own(|| start.spawn()).map_err(not_started)?;
+    let mut child = process::own(|| start.spawn()).map_err(not_started)?;
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take().map(|pipe| kept(pipe, first));
     let stderr = child.stderr.take().map(|pipe| kept(pipe, last));

@@ -186,7 +186,7 @@ mod tests {
             "",
             "0",
             "0123456789abcde",
-            // The first digits of a file system of somebody else's, taken for a mark.
+            // The first digits of a file system of another user's, taken for a mark.
             "0123456789abcdef",
             "01234567-89ab-cdef-8123-456789abcdef",
             "01234567-89ab-cdef-8000-00000000000100",

@@ -11,7 +11,7 @@ use stackrace_engine::recorder::SLICES_MAX;
 use stackrace_remote::agent::message::{Turn, TurnReply, TurnRequest};
 use stackrace_study::study::Study;
 
-use super::local_turn::ATTEMPTS;
+use super::executor::ATTEMPTS;
 
 /// Time by which a machine's figures may exceed the time that passed here: its clock may run a little faster.
 const SLACK_NS: u64 = 10_000_000_000;
@@ -43,7 +43,7 @@ pub(super) struct Since {
 }
 
 impl Since {
-    /// This moment.
+    /// The present time of both clocks: what is asked for next begins after it.
     pub(super) fn now() -> Self {
         Self {
             monotonic_ns: SystemClock.now_ns(),

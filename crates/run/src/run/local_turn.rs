@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::crash::{Capture, recover};
-use super::executor::{Broken, Executor, TrialStart, Turned};
+use super::executor::{ATTEMPTS, Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{Before, Trial};
 use stackrace_base::event::{
@@ -14,9 +14,6 @@ use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
 use stackrace_machine::journal::EntryId;
 use stackrace_remote::agent::message::{RecoverOrder, Turn};
-
-/// Number of times that a trial is measured in one round at most: pauses that go on would never let it end.
-pub(super) const ATTEMPTS: u32 = 3;
 
 /// Result of the trials of a turn.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Turns of several configurations at once on this machine: their trials are measured in slices.
 
-use super::executor::{Broken, Turned};
+use super::executor::{ATTEMPTS, Broken, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
-use super::local_turn::{ATTEMPTS, Going, not_watched};
+use super::local_turn::{Going, not_watched};
 use super::stack_trial::run_in_slices;
 use super::trial::{Before, Trial};
 use stackrace_base::event::{Ended, Event, Observation};

@@ -73,7 +73,7 @@ impl<T: AsFd> PatientPipe<T> {
         }
     }
 
-    /// Waits for ever from here on.
+    /// Takes the end of waiting away: a worker is there, and may be at work for hours.
     pub(in crate::agent) fn wait_for_ever(&mut self) {
         self.limit = None;
     }

@@ -209,11 +209,11 @@ impl<'a> Conductor<'a> {
         let replies = asked.and_then(|()| self.all_replied());
         let replies = replies.map_err(|trouble| self.ended(trouble, observation))?;
         let mut caches = Vec::new();
-        for at in 0..self.processes.len() {
-            match &replies[at] {
+        for (at, reply) in replies.into_iter().enumerate() {
+            match reply {
                 PhaseReply::Settled { caches: how } if WARMER.contains(&how.as_str()) => {
                     caches.push(how.clone());
-                    self.processes[at].part.caches.clone_from(how);
+                    self.processes[at].part.caches = how;
                 }
                 other => {
                     let why = format!("an unexpected answer: {other:?}");
