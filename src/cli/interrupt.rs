@@ -23,6 +23,10 @@ pub(super) fn catch_interrupt(
             // The journal is on disk, so that ending here loses nothing but time.
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
+        let then = match interrupt.nothing_stands() {
+            true => "nothing stands yet",
+            false => then,
+        };
         error(&format!("\nstopping: {then} (again: stop at once)\n"));
     })
     .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))

@@ -14,7 +14,7 @@ use stackrace_places::place::worker_store::cleaned;
 use stackrace_remote::agent::message::{CleanAnswer, PeerAddress};
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
-use stackrace_remote::agent::ssh::Remote;
+use stackrace_remote::agent::ssh::{Remote, StopAsked};
 use stackrace_run::prepare::context::{Context, entropy};
 
 /// Cleans each machine with its peers, or this one with them, or only lists what is left there; tells what was done.
@@ -37,7 +37,7 @@ pub(crate) fn clean(
         let router = Router::new(Duration::ZERO);
         let connection = machines::here(&router)?;
         let first = RemoteHost::direct("here", &connection);
-        let peers = ConnectedPeer::connect(&ways, &first, &router, &id)?;
+        let peers = ConnectedPeer::connect(&ways, &first, &router, (&id, &StopAsked::default()))?;
         let answer = cleaned(&first, &context.store_dir()?, addresses(&peers), list);
         tally.add(answer.map_err(unable)?);
         tally.forget(&peers, list).map_err(unable)?;
@@ -46,7 +46,8 @@ pub(crate) fn clean(
         let router = Router::new(Duration::ZERO);
         let remote = Remote::connect(&options.ssh.way("--on", on)?, &router, 1)
             .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
-        let peers = ConnectedPeer::connect(&ways, &remote.host(), &router, &id)?;
+        let peers =
+            ConnectedPeer::connect(&ways, &remote.host(), &router, (&id, &StopAsked::default()))?;
         let mut one = Tally::default();
         one.of_first(&remote, &peers, list).map_err(unable)?;
         one.forget(&peers, list).map_err(unable)?;

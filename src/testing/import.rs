@@ -90,7 +90,10 @@ fn record(sources: &[ImportSource]) -> Record {
         record.push(line(Event::Trial(Box::new(trial))));
     }
     for round in 1..=rounds {
-        record.push(line(Event::RoundFinished { round }));
+        record.push(line(Event::RoundFinished {
+            round,
+            trials: None,
+        }));
     }
     record
 }

@@ -192,7 +192,10 @@ pub fn report(data: &[u8]) {
                 events.push(Event::Trial(Box::new(trial(&mut input, &head, place))));
             }
         }
-        events.push(Event::RoundFinished { round });
+        events.push(Event::RoundFinished {
+            round,
+            trials: None,
+        });
         if input.below(4) == 0 {
             events.push(Event::Checked {
                 rounds: round,
@@ -340,6 +343,7 @@ fn trial(
         sliced: None,
         exchanged: None,
         advice: String::new(),
+        cause: None,
     }
 }
 

@@ -10,6 +10,8 @@ use stackrace_engine::{AlternationSeat, Control};
 #[derive(Debug, Default)]
 pub struct Interrupt {
     flag: AtomicBool,
+    /// True as long as nothing stands that would have to be torn down.
+    nothing_stands: AtomicBool,
     current: Mutex<Vec<Arc<Control>>>,
 }
 
@@ -21,6 +23,16 @@ impl Interrupt {
         for control in &*self.current.lock() {
             control.stop.store(true, Ordering::SeqCst);
         }
+    }
+
+    /// Says whether something may stand that has to be torn down when it is asked to end.
+    pub fn may_stand(&self, something: bool) {
+        self.nothing_stands.store(!something, Ordering::SeqCst);
+    }
+
+    /// Returns true if nothing stands yet.
+    pub fn nothing_stands(&self) -> bool {
+        self.nothing_stands.load(Ordering::SeqCst)
     }
 
     /// Returns true if it was asked.

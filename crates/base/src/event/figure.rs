@@ -34,6 +34,12 @@ pub enum FactFigure {
     VolatileCache(bool),
     /// The I/O of this program is limited by its control group: the fact has the kernel's own words.
     IoLimit,
+    /// Processor time that a control group gives to this program, in thousandths of one processor.
+    ProcessorLimit(u64),
+    /// Bytes of memory that a control group gives to this program, the caches of what it reads and writes included.
+    MemoryLimit(u64),
+    /// Processes and threads that a control group lets this program have.
+    ProcessLimit(u64),
 }
 
 /// The value of a fact, from its name and its words; `None` if it is words alone.

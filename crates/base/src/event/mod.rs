@@ -153,6 +153,10 @@ pub enum Event {
     RoundFinished {
         /// Round, from 1.
         round: u32,
+        /// Number of lines of trials of this round until here, of whatever end: a line that is missing is noticed.
+        /// `None` in logs of older versions, and of imported results.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trials: Option<u32>,
     },
     /// The results were checked after a round.
     Checked {

@@ -4,6 +4,7 @@ use super::client::ClientsTogether;
 use super::counted::Counted;
 use super::identity::ExchangedStorage;
 use crate::unit;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// Way a trial ended.
@@ -98,6 +99,40 @@ pub struct Observation {
     // Beside the error, which is quoted where advice does not belong: in a verdict.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub advice: String,
+    /// Cause of a failure as the system gave it; `None` if nothing failed, the cause is not the system's, or the log is
+    /// from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<FailureCause>,
+}
+
+/// Cause of a failure, as a value that the system gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureCause {
+    /// A call of the system failed with this number (errno(3)).
+    Errno(i32),
+    /// A command failed.
+    Command {
+        /// The command as it would be typed.
+        command: String,
+        /// Its exit status; `None` if a signal ended it.
+        status: Option<i32>,
+    },
+}
+
+impl FailureCause {
+    /// Returns true if it may be gone at another try, because it lies outside of what was asked for: a directory that
+    /// was away, a device that could not be mounted, a full disk.
+    pub fn can_be_mended(&self) -> bool {
+        match self {
+            // What was asked for makes no sense there, today and tomorrow.
+            Self::Errno(number) => ![Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS]
+                .map(Errno::raw_os_error)
+                .contains(number),
+            // What it disliked may be on the machine: a device, a module, a server.
+            Self::Command { .. } => true,
+        }
+    }
 }
 
 impl Observation {
@@ -135,6 +170,7 @@ impl Observation {
             sliced: None,
             exchanged: None,
             advice: String::new(),
+            cause: None,
         }
     }
 }

@@ -29,6 +29,9 @@ pub use error::OwnError;
 /// Beginning of the paths of directories that this process holds open (proc_pid_fd(5)).
 const DESCRIPTORS: &str = "/proc/self/fd/";
 
+/// Beginning of the names of what this program makes in directories that the user named.
+const MADE: &[u8] = b".stackrace-";
+
 /// Most links that are followed on the way to a directory.
 const LINKS_MAX: usize = 40;
 
@@ -98,6 +101,9 @@ impl OwnDir {
         let whole = std::path::absolute(path).map_err(|e| OwnError::system("find", path, e))?;
         let (mut here, mut names) = Self::start(&whole)?;
         let mut links = 0;
+        // Below what this program made nothing is a link, also where it is of root: the owner of a directory can rename
+        // any link in it, root's too, to the name of what lay there.
+        let mut made = whole.starts_with(DESCRIPTORS);
         while let Some(name) = names.pop_front() {
             let at = here.path.join(&name);
             let found = match here.handle_of(&name) {
@@ -109,10 +115,11 @@ impl OwnDir {
                 other => other?,
             };
             let about = stat(&found, &at)?;
+            made |= name.as_bytes().starts_with(MADE);
             match FileType::from_raw_mode(about.st_mode) {
                 FileType::Symlink => {
                     links += 1;
-                    if links > LINKS_MAX || (is_strict() && !is_mine_or_roots(&about)) {
+                    if made || links > LINKS_MAX || (is_strict() && !is_mine_or_roots(&about)) {
                         return Err(OwnError::Link { path: at });
                     }
                     let target = rustix::fs::readlinkat(&found, "", Vec::new())

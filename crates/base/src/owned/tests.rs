@@ -95,6 +95,33 @@ fn links_of_the_user_above_a_directory_are_followed() {
     assert!(matches!(error, OwnError::Link { .. }), "{error}");
 }
 
+/// The owner of the directory above can rename a link of ours, or of root's, to the name of what lay there.
+#[test]
+fn below_what_was_made_no_link_is_followed() {
+    let base = tempfile::tempdir().unwrap();
+    let [named, precious] = ["named", "precious"].map(|name| base.path().join(name));
+    std::fs::create_dir_all(named.join(".stackrace-b/in")).unwrap();
+    std::fs::create_dir(&precious).unwrap();
+    std::fs::write(precious.join("disk-1"), "x").unwrap();
+    // The directory itself, one in it, and one above it, which the user named.
+    symlink(&precious, named.join(".stackrace-a")).unwrap();
+    symlink(&precious, named.join(".stackrace-b/in/a")).unwrap();
+    symlink(&named, base.path().join("link")).unwrap();
+    for below in [
+        "named/.stackrace-a",
+        "named/.stackrace-b/in/a",
+        "link/.stackrace-a",
+    ] {
+        let path = base.path().join(below).join("disk-1");
+        let error = OwnDir::around(&path).unwrap_err();
+        assert!(matches!(error, OwnError::Link { .. }), "{below}: {error}");
+    }
+    let (dir, name) = OwnDir::around(&base.path().join("link/.stackrace-b/in/disk-1")).unwrap();
+    dir.create(name.to_str().unwrap()).unwrap();
+    assert!(named.join(".stackrace-b/in/disk-1").exists());
+    assert_eq!(std::fs::read(precious.join("disk-1")).unwrap(), b"x");
+}
+
 /// A reader that looks all the time sees one of the two, and no moment without either.
 #[test]
 fn a_file_that_is_replaced_is_there_at_every_instant() {

@@ -167,7 +167,10 @@ impl Design {
             });
             let trials = of_round.into_iter();
             events.extend(trials.map(|trial| Event::Trial(Box::new(trial))));
-            events.push(Event::RoundFinished { round });
+            events.push(Event::RoundFinished {
+                round,
+                trials: None,
+            });
         }
         events
     }

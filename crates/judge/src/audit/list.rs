@@ -2,8 +2,8 @@
 
 use super::check::AuditCheck;
 use super::{
-    behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
-    memory, neighbours, pause, processor, short, squeezed, steady, stolen,
+    behind, cached, cold, compressed, device, durable, generator, group, heat, holes, impossible,
+    line, memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
 
 /// The checks in any order: what counts is the priority each one states.
@@ -15,6 +15,7 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
     device::CHECK,
     durable::CHECK,
     generator::CHECK,
+    group::CHECK,
     heat::CHECK,
     holes::CHECK,
     impossible::CHECK,

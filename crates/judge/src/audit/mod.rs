@@ -17,6 +17,7 @@ mod compressed;
 mod device;
 mod durable;
 mod generator;
+mod group;
 mod heat;
 mod holes;
 mod impossible;

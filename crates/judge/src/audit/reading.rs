@@ -20,6 +20,8 @@ pub(super) struct TrialReading<'a> {
     pub(super) limits: &'a [Limit],
     /// Memory of the machine, bytes.
     pub(super) memory_bytes: Option<f64>,
+    /// Processors that a control group lets the program use; `None` if it may use them all.
+    pub(super) processors_allowed: Option<f64>,
 }
 
 impl<'a> TrialReading<'a> {

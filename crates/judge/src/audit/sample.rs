@@ -67,6 +67,7 @@ pub(super) fn reading(trial: &Observation) -> TrialReading<'_> {
         level: true,
         limits: &[],
         memory_bytes: None,
+        processors_allowed: None,
     }
 }
 

@@ -55,6 +55,7 @@ pub fn trial_audit(of: &AuditedTrial<'_>, trial: &Observation) -> Option<TrialAu
         level: of.level,
         limits: &limits(of.environment),
         memory_bytes: memory_bytes(of.environment),
+        processors_allowed: super::group::processors(of.environment),
     };
     let findings = findings(&checks_of(of.in_virtual_time), &reading);
     let pace = pace(&findings);
@@ -108,8 +109,14 @@ pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<TrialPace
     })
 }
 
-/// Bytes of memory; of several places the largest: it can hold most.
+/// Bytes of memory that can hold data; of several places the largest: it can hold most. A control group's limit counts,
+/// too, for caches are charged to it.
 pub(super) fn memory_bytes(environment: &[Fact]) -> Option<f64> {
+    let limits = environment.iter().filter_map(|fact| match fact.figure {
+        Some(FactFigure::MemoryLimit(bytes)) => Some(bytes),
+        _ => None,
+    });
+    let limit = limits.max().unwrap_or(u64::MAX);
     let bytes = environment.iter().filter_map(|fact| {
         // Of several places, each has a fact `memory on PLACE`.
         let kind = fact.name.split(' ').next();
@@ -118,7 +125,7 @@ pub(super) fn memory_bytes(environment: &[Fact]) -> Option<f64> {
             _ => None,
         }
     });
-    bytes.max().map(|bytes| bytes as f64)
+    bytes.max().map(|bytes| bytes.min(limit) as f64)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::across::{self, RunReading, Unlike, named};
 use super::cell::AuditCell;
 use super::check::AuditCheck;
+use super::group;
 use super::judgement::{CheckFinding, Grade, Judgement, LimitedBy};
 use super::limit::{Limit, limits};
 use super::list::{checks, checks_of};
@@ -66,6 +67,7 @@ impl Audit {
             unlike: Vec::new(),
         };
         let memory_bytes = memory_bytes(&head.environment);
+        let processors_allowed = group::processors(&head.environment);
         let mut judged: Vec<Judged> = Vec::new();
         for trial in trials.iter().copied() {
             let known = trial.workload < head.workloads.len()
@@ -77,6 +79,7 @@ impl Audit {
                     level: head.workloads[trial.workload].is_level(),
                     limits: &audit.limits,
                     memory_bytes,
+                    processors_allowed,
                 };
                 judged.push(Judged {
                     workload: trial.workload,

@@ -1,5 +1,6 @@
 //! Why a stack could not be set up, settled or torn down.
 
+use stackrace_base::event::FailureCause;
 use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
 use std::fmt;
@@ -37,6 +38,17 @@ impl LayerError {
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
             Self::Refused { next, .. } => next.clone(),
+        }
+    }
+}
+
+impl LayerError {
+    /// Its cause as a value of the system's; `None` if that is none.
+    pub fn cause(&self) -> Option<FailureCause> {
+        match self {
+            Self::Host(error) => error.cause(),
+            // The store's disk, which is none of the configuration's.
+            Self::Journal(_) | Self::Refused { .. } => None,
         }
     }
 }

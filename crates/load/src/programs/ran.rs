@@ -129,7 +129,14 @@ pub(super) fn outcome(
 ) -> PhaseOutcome {
     // A trial that was stopped has no time of its own.
     let ran_for = ran.map_or(0, |_| elapsed_ns);
-    let outcome = PhaseOutcome::of_program("program", shown(argv), ran_for, SLICE_NS);
+    let mut why = shown(argv);
+    if let Some(ran) = ran.filter(|ran| !ran.left.is_empty()) {
+        why.push_str(&format!(
+            "; it left running, and what it left was ended: {}",
+            ran.left.join(", ")
+        ));
+    }
+    let outcome = PhaseOutcome::of_program("program", why, ran_for, SLICE_NS);
     let Some(ran) = ran else {
         let ended = PhaseEnd::Stopped;
         return PhaseOutcome { ended, ..outcome };

@@ -93,6 +93,7 @@ pub fn end_all() -> Result<(), HostError> {
             path: PathBuf::from(serial),
             cause: error.to_string(),
             kind: std::io::ErrorKind::Other,
+            errno: None,
         })?;
     }
     Ok(())
@@ -110,6 +111,7 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
         path: PathBuf::from(model.card.name()),
         cause,
         kind: std::io::ErrorKind::Other,
+        errno: None,
     };
     let card = model.card.card().clone();
     let identity = card.identity();

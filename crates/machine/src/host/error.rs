@@ -3,6 +3,7 @@
 use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
+use stackrace_base::event::FailureCause;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
@@ -87,6 +88,8 @@ pub enum HostError {
         cause: String,
         /// Kind of error.
         kind: std::io::ErrorKind,
+        /// Number of the system's error; `None` if it is not one of the system's.
+        errno: Option<i32>,
     },
     /// A command of the study that the user has not permitted, or that is not known.
     #[error("{why}")]
@@ -122,7 +125,20 @@ impl HostError {
             what,
             path: path.to_path_buf(),
             kind: error.kind(),
+            errno: error.raw_os_error(),
             cause: error.to_string(),
+        }
+    }
+
+    /// Its cause as a value of the system's; `None` if that is none.
+    pub fn cause(&self) -> Option<FailureCause> {
+        match self {
+            Self::Path { errno, .. } => errno.map(FailureCause::Errno),
+            Self::Failed { command, output } => Some(FailureCause::Command {
+                command: command.clone(),
+                status: output.status,
+            }),
+            _ => None,
         }
     }
 

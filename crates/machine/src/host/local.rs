@@ -164,7 +164,8 @@ fn run_once(
 ) -> std::io::Result<(Output, Option<i32>)> {
     let nowhere = tools::formats(program).then(nowhere).transpose()?;
     let at = |dir: &OwnedFd| PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
-    let mut child = std::process::Command::new(program)
+    let mut start = std::process::Command::new(program);
+    start
         .args(arguments)
         .env("LC_ALL", "C")
         // For tools that start others.
@@ -174,8 +175,8 @@ fn run_once(
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+        .stderr(Stdio::piped());
+    let mut child = process::own(|| start.spawn())?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = std::thread::scope(|scope| {
         // Both at once: a command that fills one pipe while the other is read would wait forever.
@@ -461,6 +462,7 @@ impl Host for LocalHost {
                 path: PathBuf::from(&disk.serial),
                 cause: "this guest was started without it".to_string(),
                 kind: std::io::ErrorKind::NotFound,
+                errno: None,
             })
     }
 
@@ -476,6 +478,7 @@ impl Host for LocalHost {
             path: directory.to_path_buf(),
             cause: "it is still running".to_string(),
             kind: std::io::ErrorKind::ResourceBusy,
+            errno: None,
         })
     }
 
@@ -501,6 +504,7 @@ impl Host for LocalHost {
             path: PathBuf::from(program),
             cause: "it is still running".to_string(),
             kind: std::io::ErrorKind::ResourceBusy,
+            errno: None,
         })
     }
 

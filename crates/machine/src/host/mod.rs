@@ -6,6 +6,7 @@
 //!
 //! Only this room starts processes.
 
+mod adopted;
 mod advice;
 mod command;
 pub mod daemon;

@@ -5,9 +5,11 @@
 use super::command::shown;
 use super::error::HostError;
 use super::{reading, tools};
+use parking_lot::{RwLock, RwLockReadGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use stackrace_base::unit::ShownPath;
 use stackrace_engine::system::{hold_process, signal_held};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -95,7 +97,7 @@ impl Process {
         // A command of a run may start it (`lab mount-afp`). It outlives the run, so it must not have
         // the run's mark: `clean` would wait for its end.
         start.env_remove(MARK);
-        let child = start.spawn().map_err(not_started)?;
+        let child = own(|| start.spawn()).map_err(not_started)?;
         Ok(Self {
             child,
             command: words,
@@ -140,6 +142,40 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A process by its number and the time it was started, as the kernel has it: numbers come back.
+pub(super) type KnownProcess = (i32, String);
+
+/// Children that this program started itself.
+static OWN: RwLock<BTreeSet<KnownProcess>> = RwLock::new(BTreeSet::new());
+
+/// Starts a child of this program's own.
+///
+/// # Errors
+/// The system's.
+pub(super) fn own(start: impl FnOnce() -> std::io::Result<Child>) -> std::io::Result<Child> {
+    // Held until it is known: it must not be taken for an orphan meanwhile.
+    let mut own = OWN.write();
+    let child = start()?;
+    own.insert(known(Pid::from_child(&child)));
+    Ok(child)
+}
+
+/// Counts a process that came to this program as one of its own: it is to go on.
+pub(super) fn keep_as_own(id: Pid) {
+    OWN.write().insert(known(id));
+}
+
+/// The children that this program started itself; none is started as long as they are looked at.
+pub(super) fn own_children() -> RwLockReadGuard<'static, BTreeSet<KnownProcess>> {
+    OWN.read()
+}
+
+/// Returns what tells a process from a later one of its number.
+pub(super) fn known(id: Pid) -> KnownProcess {
+    // Field 22 of `stat` (proc_pid_stat(5)): ticks since the start of the machine.
+    (id.as_raw_nonzero().get(), status(id, 19))
 }
 
 /// Every process there is.

@@ -2,11 +2,12 @@
 //! all that it began.
 //!
 //! It has a process group of its own: an interrupt at the terminal reaches this program alone, which
-//! then ends the group. What left the group (a server that made a session of its own) is found by
-//! [`DIRECTORY`] in its environment, also by `clean` after this program died.
+//! then ends the group. What left the group (a server that made a session of its own) comes to this
+//! program when its parent ends, whatever its environment is ([`super::adopted`]); `clean` finds it after this
+//! program died, by [`DIRECTORY`] in its environment.
 
 use super::command::shown;
-use super::{HostError, process, reading, tools};
+use super::{HostError, adopted, process, reading, tools};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use stackrace_base::owned::held::with_real_names;
@@ -90,6 +91,8 @@ pub struct ProgramRun {
     pub written_bytes: Option<u64>,
     /// The smallest step of the clock that timed it, ns; 0 if too small to matter.
     pub step_ns: u64,
+    /// Processes that it left running, which were ended: `sleep (process 4711)`.
+    pub left: Vec<String>,
 }
 
 /// Runs a program to its end.
@@ -119,8 +122,10 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // What it leaves comes to this program from here on.
+    let orphans = adopted::Orphans::expected(call.leaves_server);
     let began = SystemClock.now_ns();
-    let mut child = start.spawn().map_err(not_started)?;
+    let mut child = process::own(|| start.spawn()).map_err(not_started)?;
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take().map(|pipe| kept(pipe, first));
     let stderr = child.stderr.take().map(|pipe| kept(pipe, last));
@@ -133,6 +138,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         let _ = kill_process_group(pid, Signal::KILL);
     }
     let reaped = stackrace_engine::reap_child(child.id()).map_err(not_started)?;
+    let left = orphans.end();
     if !call.leaves_server {
         end_those(&|directory| directory == real);
     }
@@ -163,6 +169,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         read_bytes,
         written_bytes,
         step_ns: 0,
+        left,
     })
 }
 
@@ -382,6 +389,36 @@ mod tests {
         assert!(!process::about(left, "cmdline").is_empty());
         end_of_run("2026-of-this-test");
         assert!(process::about(left, "cmdline").is_empty());
+    }
+
+    /// Its environment is its own, its session too, and it holds no pipe by which it could be found.
+    #[test]
+    fn a_daemon_is_ended_and_named_whatever_its_environment() {
+        let daemon = "env -i setsid sh -c 'sleep 1004 & sleep 1005' > /dev/null 2>&1 & sleep 0.2";
+        let ran = tried(daemon, MINUTE, &|| false);
+        assert_eq!(ran.status, Some(0));
+        let alive = |seconds: &str| {
+            let line = format!("sleep\0{seconds}\0");
+            process::all().any(|id| process::about(id, "cmdline") == line)
+        };
+        assert!(!alive("1004") && !alive("1005"), "{:?}", ran.left);
+        assert!(
+            ran.left
+                .iter()
+                .any(|one| one.starts_with("sleep (process ")),
+            "{:?}",
+            ran.left
+        );
+        // What was there before is none of its own.
+        let mut other = process::Process::start(
+            &argv(["sleep", "1006"]),
+            Path::new("/"),
+            process::Streams::File("/dev/null"),
+        )
+        .unwrap();
+        assert_eq!(tried("true", MINUTE, &|| false).left, [""; 0]);
+        assert!(other.ended().is_none());
+        other.kill();
     }
 
     #[test]

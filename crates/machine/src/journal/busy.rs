@@ -89,5 +89,6 @@ pub fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {
         path: path.to_path_buf(),
         cause: format!("it is busy, {by}"),
         kind: std::io::ErrorKind::ResourceBusy,
+        errno: None,
     }
 }

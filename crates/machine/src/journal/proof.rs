@@ -16,6 +16,11 @@ const OURS: &str = "stackrace-";
 /// Hexadecimal digits of the mark that tells a run's own things.
 const MARK_DIGITS: usize = 16;
 
+/// Digits of a UUID of ours behind its mark, and the number of those behind them, which count what a stack made. A
+/// random UUID has these with a probability of 1 in 10¹⁴ (RFC 9562 fixes the first two bits of them).
+const UUID_OURS: &str = "800000000000";
+const UUID_NUMBER: usize = 4;
+
 /// Text that a plan writes where a run draws digits.
 const PLANNED: &str = "{id}";
 
@@ -106,11 +111,16 @@ impl Proof {
         name.starts_with(OURS) && self.carries(name)
     }
 
-    /// Returns true if a UUID is the run's: it begins with a mark.
+    /// Returns true if a UUID is the run's: a mark, and then what no tool draws. A journal may name the first digits of
+    /// any UUID its mark, but cannot choose what a foreign one has behind them.
     pub(super) fn is_uuid(&self, uuid: &str) -> bool {
         let digits = uuid.replace([':', '-'], "");
-        let begins = |mark: &String| digits.starts_with(mark.as_str());
-        self.marks.iter().any(begins)
+        let number = |mark: &String| digits.strip_prefix(mark.as_str())?.strip_prefix(UUID_OURS);
+        let digit = |byte: u8| byte.is_ascii_hexdigit();
+        self.marks
+            .iter()
+            .filter_map(number)
+            .any(|number| number.len() == UUID_NUMBER && number.bytes().all(digit))
     }
 
     /// Returns true if one of the words of a name is a mark, whole.
@@ -176,6 +186,11 @@ mod tests {
             "",
             "0",
             "0123456789abcde",
+            // The first digits of a file system of another user's, taken for a mark.
+            "0123456789abcdef",
+            "01234567-89ab-cdef-8123-456789abcdef",
+            "01234567-89ab-cdef-8000-00000000000100",
+            "01234567-89ab-cdef-8000-000100000001",
             "f0123456-789a-bcde-f800-000000000001",
         ] {
             assert!(!proof.is_uuid(theirs), "{theirs}");

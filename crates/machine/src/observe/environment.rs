@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::io_limit::io_limit;
+use super::group;
 use super::physical;
 use stackrace_base::event::{Fact, FactFigure};
 
@@ -85,8 +85,7 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     if let (Some(fact), Some(bytes)) = (memory, memory_bytes_of(read)) {
         fact.figure = Some(FactFigure::Bytes(bytes));
     }
-    let limit = io_limit(read).map(|limit| Fact::new("i/o limit", limit).with(FactFigure::IoLimit));
-    facts.extend(limit);
+    facts.extend(group::limits(read).facts());
     facts
 }
 
@@ -125,22 +124,32 @@ fn kernel_settings(
 
 /// Returns true if a control group limits the I/O of this program.
 pub fn io_limited() -> bool {
-    io_limit(&read).is_some()
+    group::limits(&read).io.is_some()
 }
 
-/// Bytes of memory (`MemTotal`); none where it cannot be read.
+/// Bytes of memory that this program and the caches of its files can have: those of the machine (`MemTotal`), or of its
+/// control group; none where neither can be read.
 pub fn memory_bytes() -> Option<u64> {
-    memory_bytes_of(&read)
+    within_group(memory_bytes_of(&read))
 }
 
-/// The same from files as `read` gives them by path.
+/// The smaller one of an amount of memory and what a control group allows.
+fn within_group(bytes: Option<u64>) -> Option<u64> {
+    let limit = group::limits(&read).memory;
+    match bytes.zip(limit) {
+        Some((bytes, limit)) => Some(bytes.min(limit)),
+        None => bytes.or(limit),
+    }
+}
+
+/// Bytes of memory of the machine, from files as `read` gives them by path.
 pub fn memory_bytes_of(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     memory_of(read, "MemTotal")
 }
 
 /// Bytes of memory that programs may still take (`MemAvailable`); none where it cannot be read.
 pub fn memory_available() -> Option<u64> {
-    memory_of(&read, "MemAvailable")
+    within_group(memory_of(&read, "MemAvailable"))
 }
 
 fn memory_of(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<u64> {

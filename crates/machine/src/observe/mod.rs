@@ -7,9 +7,9 @@
 mod cpu;
 mod diskstats;
 mod environment;
+mod group;
 mod heat;
 mod interfaces;
-mod io_limit;
 mod kernel_threads;
 mod memory;
 mod physical;

@@ -2,7 +2,7 @@
 
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::HostError;
-use stackrace_remote::agent::ssh::{Destination, Way};
+use stackrace_remote::agent::ssh::{Destination, StopAsked, Way};
 use std::time::Duration;
 
 /// Ways to machines over SSH, as the command line gives them.
@@ -33,6 +33,7 @@ impl SshOptions<'_> {
             sudo,
             silence_s: None,
             launcher: None,
+            stop: StopAsked::default(),
         })
     }
 }

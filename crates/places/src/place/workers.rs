@@ -1,14 +1,16 @@
 //! A run whose turns are executed by workers: what is common to lab machines and machines over SSH.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use stackrace_base::event::{Fact, RunPlace};
-use stackrace_base::failure::{Failure, FailureKind};
+use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
 use stackrace_machine::journal::Journal;
-use stackrace_remote::agent::connection::Connection;
+use stackrace_remote::agent::connection::{Connection, ConnectionError};
 use stackrace_remote::agent::message::{
     Assignment, COORDINATOR, PeerAddress, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
+use stackrace_remote::agent::ssh::{SshError, StopAsked};
 use stackrace_results::record::Store;
 use stackrace_run::execute::resume::Stopped;
 use stackrace_run::execute::{self, FinishedRun};
@@ -60,17 +62,25 @@ impl ReadyPlace {
         assignment: Assignment,
         called: &str,
         advice: &dyn Fn(String) -> String,
+        stop: &StopAsked,
     ) -> Result<Self, Failure> {
         let place = assignment.place.clone();
         let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment)));
         let opened = connection.open(COORDINATOR, &request);
         // A worker that is there may still refuse: it has read the study and looked at its disks by now.
-        let ready = opened.and_then(|conversation| {
-            let reply = conversation.receive()?;
-            Ok((conversation, reply))
-        });
-        let (conversation, reply) =
-            ready.map_err(|error| Failure::unable(error.to_string()).next(error.next))?;
+        let unable = |error: ConnectionError| Failure::unable(error.to_string()).next(error.next);
+        let conversation = opened.map_err(unable)?;
+        let reply = loop {
+            if let Some(reply) = conversation.receive_within(MOMENT).map_err(unable)? {
+                break reply;
+            }
+            if stop.asked() {
+                // What is asked of it next would wait for a machine that does not listen.
+                connection.give_up_unless_answered(PATIENCE);
+                let text = format!("stopped before {called} was ready: nothing was begun there");
+                return Err(interrupted(text));
+            }
+        };
         match reply {
             WorkerReply::Turn(TurnReply::Ready { environment }) => Ok(Self {
                 facts: environment,
@@ -89,6 +99,25 @@ impl ReadyPlace {
                 "{called}: an unexpected answer: {other:?}"
             ))),
         }
+    }
+}
+
+/// Time for which a place is listened to before it is checked whether it is still wanted.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// Time in which a place that is not wanted any more must say that it is there, so that it is tidied.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The failure of what the user stopped.
+pub fn interrupted(text: String) -> Failure {
+    Failure::new(FailureKind::Remote(INTERRUPTED), text)
+}
+
+/// The failure of a machine that was not reached.
+pub fn not_reached(error: &SshError) -> Failure {
+    match error {
+        SshError::Stopped { .. } => interrupted(error.to_string()),
+        _ => Failure::unable(error.to_string()).next(error.next()),
     }
 }
 
@@ -169,6 +198,13 @@ impl<'a> PlacesRun<'a> {
         })
     }
 
+    /// Returns what ends the waiting for places, before anything is set up at one of them.
+    pub fn stop(&self) -> StopAsked {
+        self.interrupt.may_stand(false);
+        let interrupt = Arc::clone(&self.interrupt);
+        StopAsked::when(move || interrupt.raised())
+    }
+
     /// Begins a new run at places that are ready, or continues one that stopped, to its end.
     ///
     /// # Errors
@@ -216,6 +252,7 @@ impl<'a> PlacesRun<'a> {
         stopped: Option<Stopped>,
         warnings: &[String],
     ) -> Result<(SharedLedger, Journal), Failure> {
+        self.interrupt.may_stand(true);
         if let Some(stopped) = stopped {
             // What stood is removed before the record says that the run goes on.
             let (journal, leftovers) = stopped.take_over(self.store)?;

@@ -185,6 +185,15 @@ impl Connection {
         self.replies((COORDINATOR, 0))
     }
 
+    /// Ends the connection if the other end does not answer within so long: what is asked of it then fails at once.
+    pub fn give_up_unless_answered(self: &Arc<Self>, patience: Duration) {
+        let asked = self.open(COORDINATOR, &WorkerRequest::Hello);
+        let answered = asked.and_then(|asked| asked.receive_within(patience));
+        if !matches!(answered, Ok(Some(_))) {
+            self.end(Some("it does not answer"));
+        }
+    }
+
     /// Time nothing has come, ns.
     pub fn silent_ns(&self) -> u64 {
         let heard = self.heard_ns.load(Ordering::Relaxed);

@@ -7,9 +7,14 @@
 
 mod destination;
 mod error;
+mod patient;
+#[cfg(test)]
+mod tests;
 
 pub use destination::Destination;
 pub use error::SshError;
+pub use patient::StopAsked;
+pub(super) use patient::{PatientPipe, is_given_up};
 
 use super::connection::{Connection, ConnectionError};
 use super::message::{COORDINATOR, ExecRequest, HEARTBEAT, WorkerRequest};
@@ -59,6 +64,9 @@ const SAID_MAX: usize = 4096;
 /// Time an ssh whose connection has ended may take to say why and end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// Number of questions in turn at which a worker that has not answered is lost.
+const UNANSWERED: u32 = 8;
+
 /// Interval between looks meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -79,6 +87,8 @@ pub struct Way {
     /// Words of a command that runs those that follow on that machine, with its input and output here:
     /// `srun --nodelist=n1`. `None` if it is reached with ssh.
     pub launcher: Option<Vec<String>>,
+    /// Says that the machine is not waited for any longer.
+    pub stop: StopAsked,
 }
 
 /// A machine that is connected to, with this program on it. The connection ends when this is dropped;
@@ -123,13 +133,16 @@ impl Remote {
         )
         .map_err(SshError::Here)?;
         // They were asked for.
-        let (mut input, output, errors) = process.pipes().ok_or_else(|| SshError::Ended {
+        let (input, output, errors) = process.pipes().ok_or_else(|| SshError::Ended {
             to: way.to.clone(),
             said: String::new(),
         })?;
+        let mut input = PatientPipe::new(input, &way.stop);
         let mut talk = Login {
+            way,
             to: &way.to,
-            lines: BufReader::new(output),
+            given_up: false,
+            lines: BufReader::new(PatientPipe::new(output, &way.stop)),
             said: SshWords::of(errors),
             process: Mutex::new(process),
         };
@@ -141,6 +154,8 @@ impl Remote {
         talk.ready()?;
         // What a login says to everybody is no reason why the line breaks later.
         talk.said.forget();
+        talk.lines.get_mut().wait_for_ever();
+        input.wait_for_ever();
         let Login {
             lines,
             said,
@@ -245,15 +260,29 @@ impl Remote {
 }
 
 /// Says something every now and then, as long as there is a connection: the worker there ends when it
-/// hears nothing for two minutes.
+/// hears nothing for two minutes, and so does what waits for it here.
 fn beat(connection: &Arc<Connection>) {
     let connection = Arc::downgrade(connection);
     std::thread::spawn(move || {
+        let mut unanswered = 0;
+        let mut asked_ns = SystemClock.now_ns();
         loop {
             SystemClock.sleep(HEARTBEAT);
             let Some(connection) = connection.upgrade() else {
                 return;
             };
+            let now_ns = SystemClock.now_ns();
+            let heard_ns = now_ns.saturating_sub(connection.silent_ns());
+            // By what was asked, and not by time alone: this program may have been stopped for a while.
+            unanswered = match heard_ns >= asked_ns {
+                true => 0,
+                false => unanswered + 1,
+            };
+            if unanswered >= UNANSWERED {
+                let seconds = HEARTBEAT.as_secs() * u64::from(UNANSWERED);
+                return connection.end(Some(&format!("it has said nothing for {seconds} s")));
+            }
+            asked_ns = now_ns;
             if connection.open(COORDINATOR, &WorkerRequest::Hello).is_err() {
                 return;
             }
@@ -333,8 +362,11 @@ const STORES: &str = "on";
 
 /// The connection while a shell is at its other end.
 struct Login<'a> {
+    way: &'a Way,
     to: &'a Destination,
-    lines: BufReader<ChildStdout>,
+    /// True if it was not waited for any longer.
+    given_up: bool,
+    lines: BufReader<PatientPipe<ChildStdout>>,
     said: SshWords,
     process: Mutex<Process>,
 }
@@ -345,6 +377,10 @@ impl Login<'_> {
         for _ in 0..GREETING_MAX {
             let line = match GREETING_LINE.line(&mut self.lines) {
                 Ok(line) => line?,
+                Err(error) if is_given_up(&error) => {
+                    self.given_up = true;
+                    return None;
+                }
                 Err(error) => {
                     // What follows would be read as the rest of this line.
                     self.said
@@ -384,14 +420,25 @@ impl Login<'_> {
         Err(self.failed(""))
     }
 
-    fn copy(&mut self, input: &mut ChildStdin, program: &[u8]) -> Result<(), SshError> {
+    fn copy(
+        &mut self,
+        input: &mut PatientPipe<ChildStdin>,
+        program: &[u8],
+    ) -> Result<(), SshError> {
         let length = format!("{}\n", program.len());
         let sent = input
             .write_all(length.as_bytes())
             .and_then(|()| input.write_all(program))
             .and_then(|()| input.flush());
-        // Why it was not taken is what the shell there says.
-        sent.or_else(|_| self.ready())
+        self.lines.get_mut().begin_anew();
+        sent.or_else(|error| {
+            self.given_up |= is_given_up(&error);
+            match self.given_up {
+                true => Err(self.failed("")),
+                // Why it was not taken is what the shell there says.
+                false => self.ready(),
+            }
+        })
     }
 
     /// Waits until the shell there is about to become the worker.
@@ -405,6 +452,10 @@ impl Login<'_> {
 
     /// Reason it did not come to a worker; `word` is the last thing the shell there said.
     fn failed(&mut self, word: &str) -> SshError {
+        if self.given_up {
+            self.process.lock().kill();
+            return not_waited_for(self.way, self.said.now());
+        }
         let status = ended(&self.process);
         let (to, said) = (self.to.clone(), self.said.whole());
         match word {
@@ -414,6 +465,15 @@ impl Login<'_> {
             _ if status == Some(SSH_FAILED) => SshError::Unreached { to, said },
             _ => SshError::Ended { to, said },
         }
+    }
+}
+
+/// The error of a login that was not waited for any longer: the user stopped it, or it took too long.
+pub(super) fn not_waited_for(way: &Way, said: String) -> SshError {
+    let to = way.to.clone();
+    match way.stop.asked() {
+        true => SshError::Stopped { to },
+        false => SshError::Silent { to, said },
     }
 }
 
@@ -510,6 +570,11 @@ impl SshWords {
         self.text.lock().clear();
     }
 
+    /// All of it until now.
+    pub(super) fn now(&self) -> String {
+        self.text.lock().trim().to_string()
+    }
+
     /// All of it, when ssh has ended.
     pub fn whole(&self) -> String {
         let ended = |reading: &Option<JoinHandle<()>>| match reading {
@@ -518,7 +583,7 @@ impl SshWords {
         };
         // A process that ssh left in the background may still hold its end.
         wait(LAST_WORDS, || ended(&self.reading.lock()).then_some(()));
-        self.text.lock().trim().to_string()
+        self.now()
     }
 }
 
@@ -529,59 +594,5 @@ fn keep(text: &Mutex<String>, line: &str) {
     if let Some(over) = text.len().checked_sub(SAID_MAX) {
         let from = text.ceil_char_boundary(over);
         text.drain(..from);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_script_is_one_line_that_every_login_shell_hands_on() {
-        for sudo in [false, true] {
-            let script = script("00ff", sudo, sudo.then_some(20));
-            let inside = script.strip_prefix("exec sh -c '").unwrap();
-            let inside = inside.strip_suffix('\'').unwrap();
-            assert!(!inside.contains(['\'', '\\', '\n', '!']), "{inside}");
-            assert_eq!(inside.contains("sudo -n"), sudo);
-        }
-    }
-
-    #[test]
-    fn what_is_said_is_kept_to_its_end() {
-        let said = SshWords::of(std::io::Cursor::new("ä\n".repeat(SAID_MAX)));
-        said.whole();
-        said.add("last");
-        let whole = said.whole();
-        assert!(whole.len() <= SAID_MAX && whole.contains("last"), "{whole}");
-    }
-
-    #[test]
-    fn another_processor_and_an_older_library_are_refused() {
-        let to = Destination::parse("server").unwrap();
-        let program = Program {
-            bytes: b"\0GLIBC_2.34\0".to_vec(),
-            hash: String::new(),
-        };
-        let here = rustix::system::uname();
-        let like = format!(
-            "{} {}",
-            here.sysname().to_string_lossy(),
-            here.machine().to_string_lossy()
-        );
-        let found = |system: &str, libc: &str| Found {
-            system: system.to_string(),
-            libc: libc.to_string(),
-            ..Found::default()
-        };
-        for (libc, fits) in [("glibc 2.34", true), ("glibc 2.31", false), ("", true)] {
-            assert_eq!(
-                check(&to, &found(&like, libc), &program).is_ok(),
-                fits,
-                "{libc}"
-            );
-        }
-        let error = check(&to, &found("Linux s390x", ""), &program).unwrap_err();
-        assert!(error.to_string().contains("is Linux s390x"), "{error}");
     }
 }

@@ -85,6 +85,14 @@ pub enum RecordError {
         /// The format that its first line names.
         format: u64,
     },
+    /// The log is of a newer program: it is read as far as it is understood, and never added to.
+    #[error("{} has log format {format}; this stackrace writes format {FORMAT}", path.shown())]
+    NewerFormat {
+        /// The log.
+        path: PathBuf,
+        /// The format that its first line names.
+        format: u32,
+    },
     /// A run id that could not be the name of a directory.
     #[error("\"{}\" is not a run id", run.escape_debug())]
     BadId {
@@ -199,7 +207,10 @@ impl RecordError {
 
     /// Returns true if it was refused before anything was done: what is there is not the user's own.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotOwn(_) | Self::OtherRun { .. })
+        matches!(
+            self,
+            Self::NotOwn(_) | Self::OtherRun { .. } | Self::NewerFormat { .. }
+        )
     }
 
     /// Advice to the user: one sentence that begins with a verb; empty if there is nothing to advise.
@@ -245,6 +256,7 @@ impl RecordError {
             Self::OldFormat { .. } => {
                 "read it with the stackrace that wrote it, or measure again: the run's study.toml is unchanged"
             }
+            Self::NewerFormat { .. } => "resume it with the stackrace that wrote it",
             Self::BadId { .. } => "use the id as listed, for example 2026-11-21T1405-k3f9",
             Self::BadTag { .. } => {
                 "use letters, digits, `-`, `_` and `.`, up to 64, for example before-upgrade; not `last`, and no beginning of a run's id"

@@ -255,7 +255,7 @@ fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()>
             .map(drop),
         Event::Trial(trial) => note_trial(to, run, trial),
         // Rounds end in order, so their number is their count.
-        Event::RoundFinished { round } => to
+        Event::RoundFinished { round, .. } => to
             .execute(
                 "UPDATE runs SET rounds_complete = max(rounds_complete, ?2) WHERE run = ?1",
                 params![run, round],

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::error::RecordError;
 use super::read::Record;
 use stackrace_base::appendlog::{AppendError, AppendLog, Durable, Reopened, is_being_written};
-use stackrace_base::event::{Event, LogLine, RunStarted};
+use stackrace_base::event::{Event, FORMAT, LogLine, RunStarted};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::Clock;
 
@@ -96,7 +96,13 @@ impl Log {
                 why: "its first line is not complete".to_owned(),
             });
         }
-        Record::parse(&whole, &path)?.is_of_run(&path)?;
+        let record = Record::parse(&whole, &path)?;
+        record.is_of_run(&path)?;
+        // Lines that this program writes might mean something else there.
+        let format = record.head.format;
+        if format > FORMAT {
+            return Err(RecordError::NewerFormat { path, format });
+        }
         if !torn.is_empty() {
             // In this order: a kill between the two leaves the rest twice rather than nowhere.
             save_torn(dir, &torn)?;

@@ -3,18 +3,18 @@
 //! Reading never writes. A line that this program does not know is left where it is and skipped
 //! with a note: a log of a newer program stays readable as far as this one understands it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::RecordError;
 use stackrace_base::appendlog::split_torn;
 use stackrace_base::event::{
-    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised,
-    RunStarted, SlicesEnded, StorageIdentity,
+    Cut, Ended, Event, FORMAT, FailureCause, ImportedText, LayerFacts, LogLine, Observation,
+    Promised, RunStarted, SlicesEnded, StorageIdentity,
 };
+use stackrace_base::unit;
 
-/// Messages by which the system says that a disk is full or broken, not there, or not to be
-/// written: what can be mended by hand, so that another try makes sense. A configuration that gives
-/// back wrong data or refuses an option stays out.
+/// Messages of failures that can be mended by hand, for logs and steps that give no cause as a value.
 const MENDABLE: [&str; 7] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -25,11 +25,14 @@ const MENDABLE: [&str; 7] = [
     "Stale file handle",
 ];
 
-/// Returns true if a trial failed for a reason that can be mended by hand.
+/// Returns true if a trial failed for a reason that can be mended by hand, so that another try makes sense. A
+/// configuration that gives back wrong data or refuses an option stays out.
 fn is_mendable(trial: &Observation) -> bool {
     let error = trial.ended.error().unwrap_or_default();
+    let known = trial.cause.as_ref().map(FailureCause::can_be_mended);
     // What was exchanged can be brought back, too.
-    trial.exchanged.is_some() || MENDABLE.iter().any(|words| error.contains(words))
+    trial.exchanged.is_some()
+        || known.unwrap_or_else(|| MENDABLE.iter().any(|words| error.contains(words)))
 }
 
 /// Everything a run left behind.
@@ -105,6 +108,7 @@ impl Record {
                 ),
             );
         }
+        notes.extend(missing_trials(&lines));
         if !torn.is_empty() {
             notes.push(format!(
                 "the last line is incomplete ({} bytes) and not counted: it is being written, or its writer was killed",
@@ -205,18 +209,42 @@ impl Record {
         self.failures().find(|trial| is_mendable(trial))
     }
 
-    /// Rounds whose end was recorded, ascending.
+    /// Rounds whose end was recorded, ascending; after a resume, without one in which a configuration failed of what can
+    /// be mended: it is measured again, and takes nothing of the rounds that were asked for.
     pub fn complete_rounds(&self) -> Vec<u32> {
-        let mut rounds: Vec<u32> = self
-            .events()
-            .filter_map(|event| match event {
-                Event::RoundFinished { round } => Some(*round),
-                _ => None,
-            })
-            .collect();
+        let mut rounds: Vec<u32> = Vec::new();
+        // Of the execution under way: rounds that ended, and rounds with such a failure.
+        let (mut ended, mut mendable): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        for event in self.events() {
+            match event {
+                Event::RoundFinished { round, .. } => ended.push(*round),
+                Event::Trial(trial) if trial.ended.error().is_some() && is_mendable(trial) => {
+                    mendable.push(trial.round);
+                }
+                Event::RunResumed { .. } => {
+                    ended.retain(|round| !mendable.contains(round));
+                    rounds.append(&mut ended);
+                    mendable.clear();
+                }
+                _ => {}
+            }
+        }
+        rounds.append(&mut ended);
         rounds.sort_unstable();
         rounds.dedup();
         rounds
+    }
+
+    /// The next round to be measured: the first that is not complete.
+    pub fn next_round(&self) -> u32 {
+        let complete = self.complete_rounds();
+        let missing = (1..)
+            .zip(&complete)
+            .find(|(number, round)| number != *round);
+        missing.map_or_else(
+            || u32::try_from(complete.len()).map_or(u32::MAX, |done| done.saturating_add(1)),
+            |(number, _)| number,
+        )
     }
 
     /// Configurations by index with the number of complete rounds after which each was dropped, in
@@ -338,7 +366,7 @@ impl Record {
                 Event::RunResumed { .. } => {
                     began = began.map(|(round, _)| (round, line.at.as_str()));
                 }
-                Event::RoundFinished { round } => {
+                Event::RoundFinished { round, .. } => {
                     if let Some((_, at)) = began.take().filter(|&(begun, _)| begun == round) {
                         times.push(RoundTime {
                             round,
@@ -419,6 +447,31 @@ fn seconds_between(begin: &str, end: &str) -> f64 {
         (Ok(begin), Ok(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
         _ => 0.0,
     }
+}
+
+/// Says which rounds have not as many trials as they had when they ended: a line was taken out of the log, or put in.
+fn missing_trials(lines: &[LogLine]) -> Vec<String> {
+    let mut found: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut notes = Vec::new();
+    for line in lines {
+        match &line.event {
+            Event::Trial(trial) => *found.entry(trial.round).or_default() += 1,
+            Event::RoundFinished {
+                round,
+                trials: Some(trials),
+            } => {
+                let there = found.get(round).copied().unwrap_or(0);
+                if there != *trials {
+                    notes.push(format!(
+                        "round {round} ended with {}, and the log has {there}: lines were removed or added, so its figures and verdict are not those that were measured",
+                        unit::counted(*trials as usize, "trial")
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    notes
 }
 
 fn no_head(path: &Path, text: &[u8], error: &serde_json::Error) -> RecordError {

@@ -11,6 +11,7 @@ use stackrace_base::time::Clock;
 
 #[cfg(feature = "sqlite")]
 mod index;
+mod resumed;
 
 /// A clock that moves one second at every look.
 #[derive(Default)]
@@ -120,7 +121,11 @@ fn a_line_torn_at_any_byte_is_set_aside() {
             let aside = std::fs::read(&torn_path).unwrap();
             assert_eq!(&aside[..aside.len() - 1], &whole[before.len()..cut]);
         }
-        log.append(Event::RoundFinished { round: 1 }).unwrap();
+        log.append(Event::RoundFinished {
+            round: 1,
+            trials: None,
+        })
+        .unwrap();
         drop(log);
         let record = store.read(run).unwrap();
         assert!(record.notes.is_empty());
@@ -193,7 +198,11 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
         b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"round-started\"}\n\xff\xfe\n",
     )
     .unwrap();
-    log.append(Event::RoundFinished { round: 1 }).unwrap();
+    log.append(Event::RoundFinished {
+        round: 1,
+        trials: None,
+    })
+    .unwrap();
     drop(log);
     let record = store.read(run).unwrap();
     assert_eq!(record.lines.len(), 2);
@@ -255,7 +264,11 @@ fn a_figure_that_is_no_number_is_refused_before_it_is_written() {
         log.append(Event::Trial(Box::new(trial))),
         Err(RecordError::Unreadable { .. })
     ));
-    log.append(Event::RoundFinished { round: 1 }).unwrap();
+    log.append(Event::RoundFinished {
+        round: 1,
+        trials: None,
+    })
+    .unwrap();
     assert_eq!(store.read(run).unwrap().lines.len(), 2);
 }
 
@@ -350,7 +363,10 @@ fn pauses_between_executions_are_not_counted() {
     record.push(at("2026-11-21T14:00:10.000Z", started(1)));
     record.push(at(
         "2026-11-21T14:00:30.000Z",
-        Event::RoundFinished { round: 1 },
+        Event::RoundFinished {
+            round: 1,
+            trials: None,
+        },
     ));
     record.push(at("2026-11-21T14:00:31.000Z", started(2)));
     record.push(at(
@@ -362,7 +378,10 @@ fn pauses_between_executions_are_not_counted() {
     ));
     record.push(at(
         "2026-11-22T09:00:25.000Z",
-        Event::RoundFinished { round: 2 },
+        Event::RoundFinished {
+            round: 2,
+            trials: None,
+        },
     ));
     assert_eq!(record.elapsed_seconds(), 31.0 + 25.0);
     let times: Vec<f64> = record

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
-use super::ledger::SharedLedger;
+use super::ledger::{Ledger, SharedLedger};
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
 use stackrace_base::unit;
@@ -144,10 +144,12 @@ impl Coordinator<'_> {
                 };
                 return Ok((Reason::Failed, detail.to_owned()));
             }
-            match self.round(done + 1, &live, executor)? {
+            // After a resume it may be one before the last: a round is measured again where what failed was mended.
+            let round = self.ledger.lock().record().next_round();
+            match self.round(round, &live, executor)? {
                 Turned::Done => {}
                 Turned::Interrupted => {
-                    let detail = format!("stopped by the user in round {}", done + 1);
+                    let detail = format!("stopped by the user in round {round}");
                     return Ok((Reason::Interrupted, detail));
                 }
                 Turned::Lost(why) => {
@@ -282,7 +284,15 @@ impl Coordinator<'_> {
             false => self.workload_by_workload(round, &orders, executor)?,
         };
         if turned == Turned::Done {
-            self.append(Event::RoundFinished { round })?;
+            let told = |ledger: &Ledger| {
+                let of_round = ledger
+                    .record()
+                    .trials()
+                    .filter(|trial| trial.round == round);
+                u32::try_from(of_round.count()).ok()
+            };
+            let trials = told(&self.ledger.lock());
+            self.append(Event::RoundFinished { round, trials })?;
         }
         Ok(turned)
     }

@@ -31,7 +31,11 @@ impl LocalExecutor<'_> {
         let exchanged = exchanged.seen_by(self.machine.as_deref());
         // Nothing of it is measured: its facts would look like those of the configuration.
         self.tear_down(turn.round, turn.configuration, stack)?;
-        self.cannot_begin(turn, (exchanged.told(), String::new()), Some(exchanged))?;
+        self.cannot_begin(
+            turn,
+            (exchanged.told(), String::new(), None),
+            Some(exchanged),
+        )?;
         Ok(None)
     }
 

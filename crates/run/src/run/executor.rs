@@ -8,6 +8,9 @@ use stackrace_base::event::Promised;
 use stackrace_judge::verdict::Verdict;
 use stackrace_remote::agent::message::{RecoverOrder, Turn};
 
+/// Number of times that a trial is measured in one round at most: pauses that go on would never let it end.
+pub(super) const ATTEMPTS: u32 = 3;
+
 /// End of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turned {

@@ -3,18 +3,17 @@
 use std::cell::RefCell;
 
 use super::crash::{Capture, recover};
-use super::executor::{Broken, Executor, TrialStart, Turned};
+use super::executor::{ATTEMPTS, Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{Before, Trial};
-use stackrace_base::event::{AWAY_SHARE, Ended, Event, ExchangedStorage, Observation, Promised};
+use stackrace_base::event::{
+    AWAY_SHARE, Ended, Event, ExchangedStorage, FailureCause, Observation, Promised,
+};
 use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
 use stackrace_machine::journal::EntryId;
 use stackrace_remote::agent::message::{RecoverOrder, Turn};
-
-/// Number of times that a trial is measured in one round at most: pauses that go on would never let it end.
-pub(super) const ATTEMPTS: u32 = 3;
 
 /// Result of the trials of a turn.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +28,9 @@ pub enum Going {
 
 impl Executor for LocalExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
-        self.tear_down_leftovers()?;
+        if let Some(why) = self.tear_down_leftovers()? {
+            return Ok(Turned::Lost(why));
+        }
         let Some((up, fresh)) = self.stack_for(turn)? else {
             return Ok(self.turned(true));
         };
@@ -79,7 +80,7 @@ impl Executor for LocalExecutor<'_> {
     }
 
     fn end(&mut self) -> Result<(), Broken> {
-        let mut ended = self.tear_down_leftovers();
+        let mut ended = self.tear_down_leftovers().map(|_| ());
         let mut standing = std::mem::take(&mut self.standing);
         // In the study's order, so that the ends of two runs read alike.
         standing.sort_by_key(|up| up.configuration);
@@ -309,7 +310,7 @@ impl LocalExecutor<'_> {
                 // Where the store was moved, no configuration is at fault.
                 let kept = self.journal.in_place();
                 kept.map_err(|moved| Broken(moved.to_string()))?;
-                let advice = error.next();
+                let (advice, cause) = (error.next(), error.cause.cause());
                 let error = format!("cannot set up the stack: {error}");
                 // The layer says that a directory is gone; the record says what it was, too.
                 let gone = self.gone(turn);
@@ -317,7 +318,7 @@ impl LocalExecutor<'_> {
                     Some(gone) => format!("{}; {error}", gone.told()),
                     None => error,
                 };
-                self.cannot_begin(turn, (error, advice), gone)?;
+                self.cannot_begin(turn, (error, advice, cause), gone)?;
                 Ok(None)
             }
         }
@@ -327,7 +328,7 @@ impl LocalExecutor<'_> {
     pub fn cannot_begin(
         &self,
         turn: &Turn,
-        (error, advice): (String, String),
+        (error, advice, cause): (String, String, Option<FailureCause>),
         exchanged: Option<ExchangedStorage>,
     ) -> Result<(), Broken> {
         let configuration = turn.configuration;
@@ -340,14 +341,16 @@ impl LocalExecutor<'_> {
             started_at: self.clock.today(),
             exchanged: exchanged.map(Box::new),
             advice,
+            cause,
             ..Observation::unmeasured(Ended::Failed { error })
         };
         (self.tell)(Event::Trial(Box::new(failed)))
     }
 
     /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
-    /// A machine that had lost its power may be back.
-    pub fn tear_down_leftovers(&self) -> Result<(), Broken> {
+    /// A machine that had lost its power may be back. Returns what still stands, and why: each further stack would
+    /// only be added to it.
+    pub fn tear_down_leftovers(&self) -> Result<Option<String>, Broken> {
         // Groups are the tags that `site_of` makes.
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
@@ -357,11 +360,12 @@ impl LocalExecutor<'_> {
         let mut left = self.journal.pending();
         left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
         let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
-        // What still cannot be taken down was warned of already.
         let report = stacks::undo_entries(self.host, self.journal, &left);
-        report
-            .map(|_| ())
-            .map_err(|error| Broken(error.to_string()))
+        let report = report.map_err(|error| Broken(error.to_string()))?;
+        let first = report.failed.first();
+        Ok(first.map(|(what, why)| {
+            format!("the stack of an earlier trial cannot be torn down ({what}): {why}")
+        }))
     }
 
     /// Takes a stack down. A failure is a warning on record: the next trial tries again.
@@ -381,7 +385,7 @@ impl LocalExecutor<'_> {
             }),
             Err(error) => {
                 let text = format!(
-                    "cannot tear down the stack: {error}; the next trial and `stackrace clean` try again"
+                    "cannot tear down the stack: {error}; before the next trial it is tried again, and if it fails the run ends: then end what holds it, and `stackrace clean`"
                 );
                 let text = self.of(configuration, &text);
                 self.watcher.warned(&text);

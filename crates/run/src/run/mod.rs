@@ -14,6 +14,7 @@ mod coordinator;
 pub mod crash;
 mod exchanged;
 mod executor;
+mod fits;
 mod held_ground;
 mod ledger;
 mod local_executor;

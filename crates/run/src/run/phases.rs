@@ -6,8 +6,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::fits::{Since, figures_fit, phase_fits};
 use super::replied::{MachineTrouble, replied};
 use stackrace_base::event::{OtherNode, PhaseObservation};
+use stackrace_load::workload::Workload;
 use stackrace_machine::host::Host;
 use stackrace_remote::agent::connection::Conversation;
 use stackrace_remote::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerRequest};
@@ -22,6 +24,10 @@ pub(super) struct PeerPhases<'a> {
     conversation: Conversation,
     /// The trial's directory there.
     directory: PathBuf,
+    /// The workload that it was asked for, with which each of its answers is compared.
+    workload: &'a dyn Workload,
+    /// Start of its last phase; `None` before the first.
+    since: Option<Since>,
     measured: Vec<PhaseObservation>,
     metrics: Vec<Option<f64>>,
     paused_ns: u64,
@@ -37,6 +43,7 @@ impl<'a> PeerPhases<'a> {
         host: &'a dyn Host,
         peer: &Peer,
         order: PhaseOrder,
+        workload: &'a dyn Workload,
     ) -> Result<Self, String> {
         let directory = order.directory.clone();
         // Whatever happens to it, the journal's entry of the stack covers it.
@@ -48,6 +55,8 @@ impl<'a> PeerPhases<'a> {
             host,
             conversation: conversation.map_err(|error| format!("{}: {error}", host.name()))?,
             directory,
+            workload,
+            since: None,
             measured: Vec::new(),
             metrics: Vec::new(),
             paused_ns: 0,
@@ -70,7 +79,8 @@ impl<'a> PeerPhases<'a> {
     ///
     /// # Errors
     /// The peer is lost.
-    pub(super) fn start(&self) -> Result<(), MachineTrouble> {
+    pub(super) fn start(&mut self) -> Result<(), MachineTrouble> {
+        self.since = Some(Since::now());
         let request = WorkerRequest::Phase(PhaseRequest::Start);
         let sent = self.conversation.send(&request);
         sent.map_err(|error| self.failed(error))
@@ -89,6 +99,8 @@ impl<'a> PeerPhases<'a> {
                 suspended_ns,
                 ..
             } => {
+                self.fits(&observation, &metrics)
+                    .map_err(|why| self.failed(why))?;
                 self.measured.push(*observation);
                 self.metrics = metrics;
                 self.paused_ns = self.paused_ns.saturating_add(paused_ns);
@@ -96,6 +108,20 @@ impl<'a> PeerPhases<'a> {
                 Ok(())
             }
             other => Err(self.failed(format!("an unexpected answer: {other:?}"))),
+        }
+    }
+
+    /// Looks whether a phase is the one that was begun last, with the figures of the trial if it is the last of all.
+    fn fits(&self, phase: &PhaseObservation, metrics: &[Option<f64>]) -> Result<(), String> {
+        let names = self.workload.phases();
+        let at = self.measured.len();
+        let (Some(name), Some(since)) = (names.get(at), self.since) else {
+            return Err("a phase that was not begun".to_owned());
+        };
+        phase_fits(phase, name, since)?;
+        match at + 1 == names.len() {
+            true => figures_fit(metrics, self.workload.metrics().len()),
+            false => figures_fit(metrics, metrics.len().min(self.workload.metrics().len())),
         }
     }
 
@@ -217,11 +243,12 @@ mod tests {
     fn a_peer_works_phase_by_phase_as_it_is_told() {
         let base = tempfile::tempdir().unwrap();
         let (host, peer) = peer();
-        let mut phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
+        let study = study::parse("s.toml", STUDY.as_bytes(), &Kinds::real()).unwrap();
+        let workload = study.configurations[0].workloads[0].as_ref();
+        let mut phases = PeerPhases::prepare(&host, &peer, order(base.path()), workload).unwrap();
         phases.prepared(&|| false).unwrap();
         let waits = phases.conversation.receive_within(MOMENT).unwrap();
         assert!(waits.is_none(), "it began by itself: {waits:?}");
-        let study = study::parse("s.toml", STUDY.as_bytes(), &Kinds::real()).unwrap();
         for _ in study.configurations[0].workloads[0].phases() {
             phases.start().unwrap();
             phases.measured(&|| false).unwrap();
@@ -245,7 +272,9 @@ mod tests {
         let (host, peer) = peer();
         let mut order = order(base.path());
         order.configuration = 9;
-        let phases = PeerPhases::prepare(&host, &peer, order).unwrap();
+        let study = study::parse("s.toml", STUDY.as_bytes(), &Kinds::real()).unwrap();
+        let workload = study.configurations[0].workloads[0].as_ref();
+        let phases = PeerPhases::prepare(&host, &peer, order, workload).unwrap();
         let error = phases.prepared(&|| false).unwrap_err();
         assert_eq!(error, failed("the study has no such trial"));
         phases.end().unwrap();
@@ -255,13 +284,15 @@ mod tests {
     fn a_peer_ends_with_the_trial_and_with_the_connection() {
         let base = tempfile::tempdir().unwrap();
         let (host, peer) = peer();
-        let phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
+        let study = study::parse("s.toml", STUDY.as_bytes(), &Kinds::real()).unwrap();
+        let workload = study.configurations[0].workloads[0].as_ref();
+        let phases = PeerPhases::prepare(&host, &peer, order(base.path()), workload).unwrap();
         phases.prepared(&|| false).unwrap();
         let stopped = phases.receive(&|| true).unwrap_err();
         assert_eq!(stopped, failed("stopped"));
         // It waits for its first phase, and ends without one.
         phases.end().unwrap();
-        let mut phases = PeerPhases::prepare(&host, &peer, order(base.path())).unwrap();
+        let mut phases = PeerPhases::prepare(&host, &peer, order(base.path()), workload).unwrap();
         phases.prepared(&|| false).unwrap();
         // What is not understood ends the connection at the other end.
         let Peer { connection, .. } = &peer;

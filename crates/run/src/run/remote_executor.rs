@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
+use super::fits::TurnAsked;
 use super::ledger::SharedLedger;
 use stackrace_base::event::Event;
 use stackrace_base::interrupt::Interrupt;
@@ -63,7 +64,7 @@ pub struct RemoteExecutor<'a> {
 impl Executor for RemoteExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         let worker = self.worker_of(turn.configuration);
-        self.executed(worker, TurnRequest::Execute(turn.clone()))
+        self.executed(worker, &TurnRequest::Execute(turn.clone()))
     }
 
     /// Returns true for one place: several would have to change turns in step.
@@ -74,13 +75,19 @@ impl Executor for RemoteExecutor<'_> {
     fn execute_in_slices(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {
         let turns = turns.to_vec();
         let asked = TurnRequest::ExecuteInSlices { turns, slice_ns };
-        self.executed(&self.workers[0], asked)
+        self.executed(&self.workers[0], &asked)
     }
 
     fn end(&mut self) -> Result<(), Broken> {
         let mut ended = Ok(());
         for worker in &self.workers {
+            let closing = TurnRequest::Close;
+            let mut asked = TurnAsked::now(self.study, &closing);
             worker.close(|reply| {
+                // Nothing of a machine that says what it was not asked for is kept.
+                if asked.fits(&reply).is_err() {
+                    return;
+                }
                 // The first failure is reported; the other workers are closed all the same.
                 let heard = self.heard(worker, reply);
                 ended = std::mem::replace(&mut ended, Ok(())).and(heard);
@@ -92,9 +99,12 @@ impl Executor for RemoteExecutor<'_> {
 
 impl RemoteExecutor<'_> {
     /// Has a worker do what is asked, and passes on what it says meanwhile.
-    fn executed(&self, worker: &RemoteWorker, asked: TurnRequest) -> Result<Turned, Broken> {
+    fn executed(&self, worker: &RemoteWorker, request: &TurnRequest) -> Result<Turned, Broken> {
         let lost = |why: &dyn std::fmt::Display| Turned::Lost(format!("{}: {why}", worker.place));
-        if let Err(error) = worker.send(asked) {
+        // A machine of which one answer is wrong is asked nothing more: no other answer of it can be believed.
+        let wrong = |why: String| lost(&format!("its answer does not fit what was asked: {why}"));
+        let mut asked = TurnAsked::now(self.study, request);
+        if let Err(error) = worker.send(request.clone()) {
             return Ok(lost(&error));
         }
         let mut interrupted = false;
@@ -110,12 +120,15 @@ impl RemoteExecutor<'_> {
                     lost: Some(why), ..
                 }))) => return Ok(Turned::Lost(why)),
                 Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: true, .. }))) => {
-                    return Ok(Turned::Done);
+                    return Ok(asked.is_whole().map_or_else(wrong, |()| Turned::Done));
                 }
                 Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: false, .. }))) => {
                     return Ok(Turned::Interrupted);
                 }
-                Ok(Some(WorkerReply::Turn(reply))) => self.heard(worker, reply)?,
+                Ok(Some(WorkerReply::Turn(reply))) => match asked.fits(&reply) {
+                    Ok(()) => self.heard(worker, reply)?,
+                    Err(why) => return Ok(wrong(why)),
+                },
                 Ok(Some(WorkerReply::Refused { text, .. })) => return Ok(lost(&text)),
                 Ok(Some(other)) => return Ok(lost(&format!("an unexpected answer: {other:?}"))),
                 Err(error) => return Ok(lost(&error)),

@@ -1,8 +1,8 @@
 //! Turns of several configurations at once on this machine: their trials are measured in slices.
 
-use super::executor::{Broken, Turned};
+use super::executor::{ATTEMPTS, Broken, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
-use super::local_turn::{ATTEMPTS, Going, not_watched};
+use super::local_turn::{Going, not_watched};
 use super::stack_trial::run_in_slices;
 use super::trial::{Before, Trial};
 use stackrace_base::event::{Ended, Event, Observation};
@@ -14,7 +14,9 @@ impl LocalExecutor<'_> {
     /// # Errors
     /// The record cannot be written.
     pub fn execute_sliced(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {
-        self.tear_down_leftovers()?;
+        if let Some(why) = self.tear_down_leftovers()? {
+            return Ok(Turned::Lost(why));
+        }
         let mut up: Vec<(&Turn, KeptStack)> = Vec::new();
         for turn in turns {
             match self.stack_for(turn) {

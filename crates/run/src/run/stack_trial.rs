@@ -11,7 +11,7 @@ use super::phases::PeerPhases;
 use super::runner::{Observed, Stages, carry_out, failed};
 use super::sliced::{self, SlicedPart};
 use super::trial::{Before, Trial, TrialSite};
-use stackrace_base::event::{Counted, Ended, Observation};
+use stackrace_base::event::{Counted, Ended, FailureCause, Observation};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
 use stackrace_load::workload::{KeptData, Workload, together};
@@ -253,7 +253,7 @@ impl Stages for StackTrial<'_> {
                 return conductor.measure(phase, &mut self.observation);
             }
             MeasuredBy::Machines(peers) => {
-                let released = peers.iter().try_for_each(PeerPhases::start);
+                let released = peers.iter_mut().try_for_each(PeerPhases::start);
                 released
                     .map_err(|trouble| self.trial.peer_trouble(trouble, &mut self.observation))?;
             }
@@ -288,6 +288,9 @@ impl Stages for StackTrial<'_> {
         outcome: &PhaseOutcome,
         counted: &Counted,
     ) -> Result<(), Ended> {
+        // An error of the data has no number of the system's.
+        let errno = outcome.error.as_ref().map(|error| error.errno);
+        self.observation.cause = errno.filter(|errno| *errno != 0).map(FailureCause::Errno);
         let sliced;
         let counted = match &self.by {
             // They have said what each of them measured and counted.

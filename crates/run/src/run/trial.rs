@@ -161,7 +161,7 @@ impl<'a> Trial<'a> {
             hasher.update(&(*node as u64).to_le_bytes());
             let directory = root.join(format!(".stackrace-{}", self.workload));
             let order = self.order(directory, first_bytes(&hasher), None);
-            peers.push(PeerPhases::prepare(host, peer, order)?);
+            peers.push(PeerPhases::prepare(host, peer, order, self.workload())?);
         }
         Ok(())
     }

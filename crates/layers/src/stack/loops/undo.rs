@@ -59,6 +59,7 @@ fn refuse_mounted(host: &dyn Host, device: &Path) -> Result<(), HostError> {
             path: device.to_path_buf(),
             cause: format!("it is mounted at {}", mount.mount_point.shown()),
             kind: std::io::ErrorKind::ResourceBusy,
+            errno: None,
         }),
         None => Ok(()),
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::place::machine_options::{ClientsOptions, SshOptions};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Host, argv, local::LocalHost};
-use stackrace_remote::agent::ssh::{Destination, Way};
+use stackrace_remote::agent::ssh::{Destination, StopAsked, Way};
 use stackrace_remote::agent::watch::ORPHAN_S;
 
 /// Syntax of all launchers.
@@ -64,6 +64,7 @@ pub(super) fn launched(
                 sudo: ssh.sudo,
                 silence_s: None,
                 launcher: Some(prefix(launcher, name)),
+                stop: StopAsked::default(),
             },
         };
         Ok(Way {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::place::machine_options::{ClientsOptions, MachineOptions, SshOptions, unable};
 use crate::place::taken;
 use crate::place::worker_store::WorkerStore;
-use crate::place::workers::{PlacesRun, ReadyPlace, assignment};
+use crate::place::workers::{PlacesRun, ReadyPlace, assignment, not_reached};
 use launcher::Launched;
 use stackrace_base::event::{Fact, RunPlace};
 use stackrace_base::failure::Failure;
@@ -25,7 +25,7 @@ use stackrace_remote::agent::connection::Connection;
 use stackrace_remote::agent::message::{Clients, ExecRequest, PlanAnswer};
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
-use stackrace_remote::agent::ssh::{Remote, Way};
+use stackrace_remote::agent::ssh::{Remote, StopAsked, Way};
 use stackrace_remote::agent::watch::watch;
 use stackrace_results::record::Store;
 use stackrace_run::execute::FinishedRun;
@@ -196,11 +196,13 @@ struct ConnectedClients<'a> {
     processes: Vec<Remote>,
     /// The store of the first one's worker.
     store: WorkerStore,
+    /// Says that they are not waited for any longer.
+    stop: StopAsked,
 }
 
 impl<'a> ConnectedClients<'a> {
     /// Connects all clients or not one: where one is not reached, the others are let go.
-    fn connect(asked: &'a AskedClients) -> Result<Self, Failure> {
+    fn connect(asked: &'a AskedClients, stop: &StopAsked) -> Result<Self, Failure> {
         let router = Router::new(Duration::ZERO);
         let all = asked.ways.len() * asked.clients.processes as usize;
         let machines: Vec<u32> = (1..=all as u32).collect();
@@ -208,8 +210,11 @@ impl<'a> ConnectedClients<'a> {
         for group in machines.chunks(CONNECTING) {
             let connect = |machine: u32| {
                 let way = &asked.ways[(machine as usize - 1) % asked.ways.len()];
-                Remote::connect(way, &router, machine)
-                    .map_err(|error| Failure::unable(error.to_string()).next(error.next()))
+                let way = Way {
+                    stop: stop.clone(),
+                    ..way.clone()
+                };
+                Remote::connect(&way, &router, machine).map_err(|error| not_reached(&error))
             };
             // Side by side: most of the time a login waits for the other machine.
             let connected = std::thread::scope(|scope| {
@@ -234,6 +239,7 @@ impl<'a> ConnectedClients<'a> {
             asked,
             processes,
             store,
+            stop: stop.clone(),
         })
     }
 
@@ -289,7 +295,8 @@ impl<'a> ConnectedClients<'a> {
         assignment.clients = Some(self.asked.clients.clone());
         assignment.called = Some(self.asked.clients.names[0].clone());
         let called = format!("on {}", self.asked.clients.names[0]);
-        let mut place = ReadyPlace::open(connection, assignment, &called, &|said| said)?;
+        let mut place =
+            ReadyPlace::open(connection, assignment, &called, &|said| said, &self.stop)?;
         self.store.note(&self.first().1);
         place.facts.push(Fact::new(STARTED, &self.asked.started));
         let processes = self.asked.clients.processes.to_string();
@@ -383,7 +390,7 @@ pub fn plan(
     asked: &AskedClients,
     observer: &dyn Observer,
 ) -> Result<PlanAnswer, Failure> {
-    let connected = ConnectedClients::connect(asked)?;
+    let connected = ConnectedClients::connect(asked, &StopAsked::default())?;
     let (_, first) = connected.first();
     let mut assignment = assignment(study, None, connected.store.path(), Vec::new(), &[]);
     assignment.clients = Some(asked.clients.clone());
@@ -412,7 +419,7 @@ pub fn run(
         processes: asked.clients.processes,
     };
     let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
-    let connected = ConnectedClients::connect(asked)?;
+    let connected = ConnectedClients::connect(asked, &run.stop())?;
     // Before the first client makes anything of its own.
     let hosts: Vec<RemoteHost> = connected.firsts().iter().map(Remote::host).collect();
     let others = taken::of_study_there(study, &hosts, anyway)?;

@@ -15,6 +15,7 @@ use stackrace_base::unit;
 use stackrace_layers::stack;
 use stackrace_machine::host::{Host, LabDisk, local::LocalHost};
 use stackrace_machine::journal::Journal;
+use stackrace_remote::agent::ssh::StopAsked;
 use stackrace_remote::lab::description::Description;
 use stackrace_remote::lab::image::Image;
 use stackrace_remote::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
@@ -405,7 +406,13 @@ impl LabRun<'_> {
         let connection = first.connection().map_err(unable)?;
         let assignment = assignment(self.study, name, Path::new(&store), machine.peers(), &[]);
         let called = name.unwrap_or(ALONE);
-        let mut place = ReadyPlace::open(&connection, assignment, called, &|said| said)?;
+        let mut place = ReadyPlace::open(
+            &connection,
+            assignment,
+            called,
+            &|said| said,
+            &StopAsked::default(),
+        )?;
         let facts = &mut place.facts;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, unit::bytes(self.options.memory_bytes)));

@@ -32,6 +32,7 @@ use stackrace_machine::journal;
 use stackrace_remote::agent::message::{
     CutOrder, RealCut, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply,
 };
+use stackrace_remote::agent::ssh::StopAsked;
 use stackrace_results::record::Store;
 use stackrace_run::execute::resume::Stopped;
 use stackrace_run::execute::{self, FinishedRun};
@@ -86,7 +87,7 @@ pub fn run(
 ) -> Result<FinishedRun, Failure> {
     let place = RunPlace::RealCut(machine.on_log());
     let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
-    let there = ConnectedMachine::connect(context, machine)?;
+    let there = ConnectedMachine::connect(context, machine, &run.stop())?;
     let boot = boot(&there).map_err(Failure::unable)?;
     // Two names may mean one machine; the number of its start cannot be the same for two.
     if std::fs::read_to_string(journal::BOOT).is_ok_and(|own| own.trim() == boot) {
@@ -262,13 +263,20 @@ impl CutMachine<'_> {
         });
     }
 
+    /// Returns what ends the waiting for the machine.
+    fn stop(&self) -> StopAsked {
+        let interrupt = Arc::clone(&self.inner.interrupt);
+        StopAsked::when(move || interrupt.raised())
+    }
+
     /// Makes sure that there is a connection and a worker that measures.
     fn connected(&mut self) -> Result<(), Stop> {
         if self.there.is_some() {
             return Ok(());
         }
         let failed = |failure: Failure| lost(failure.into_parts().0);
-        let there = ConnectedMachine::connect(self.context, self.machine).map_err(failed)?;
+        let there =
+            ConnectedMachine::connect(self.context, self.machine, &self.stop()).map_err(failed)?;
         let place = there.place(self.inner.study, self.wipe, Some(RealCut::Before));
         let place = place.map_err(|failure| {
             there.put_away(self.context, self.observer);
@@ -288,7 +296,7 @@ impl CutMachine<'_> {
         let began = SystemClock.now_ns();
         loop {
             // It may refuse connections while it starts; only time tells that from a machine that stays away.
-            let why = match ConnectedMachine::connect(self.context, self.machine) {
+            let why = match ConnectedMachine::connect(self.context, self.machine, &self.stop()) {
                 Ok(there) => match boot(&there) {
                     Ok(now) if now != before => return Ok(there),
                     Ok(_) => {

@@ -15,7 +15,7 @@ use crate::place::ssh::peers::{self, ConnectedPeer, PeerWay};
 use crate::place::taken;
 use crate::place::worker::StudyWorker;
 use crate::place::worker_store::{HERE, WorkerStore};
-use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment};
+use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment, not_reached};
 use stackrace_base::event::{Fact, OtherMachines, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::setting::Refusal;
@@ -25,7 +25,7 @@ use stackrace_remote::agent::message::{Assignment, ExecRequest, PeerAddress, Pla
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
 use stackrace_remote::agent::shell::ShellHost;
-use stackrace_remote::agent::ssh::{Destination, Remote, Way};
+use stackrace_remote::agent::ssh::{Destination, Remote, StopAsked, Way};
 use stackrace_remote::agent::worker;
 use stackrace_results::record::Store;
 use stackrace_run::execute::resume::Stopped;
@@ -216,18 +216,24 @@ pub struct ConnectedMachine<'a> {
     /// The store of the worker there.
     store: WorkerStore,
     peers: Vec<ConnectedPeer>,
+    /// Says that it is not waited for any longer.
+    stop: StopAsked,
 }
 
 impl<'a> ConnectedMachine<'a> {
-    /// Connects to a machine.
+    /// Connects to a machine, unless a stop is asked for meanwhile.
     ///
     /// # Errors
     /// It is not reached.
-    pub fn connect(context: &Context, asked: &'a MachineWay) -> Result<Self, Failure> {
+    pub fn connect(
+        context: &Context,
+        asked: &'a MachineWay,
+        stop: &StopAsked,
+    ) -> Result<Self, Failure> {
         let id = format!("{:016x}", entropy());
         let router = Router::new(Duration::ZERO);
         if let (Some(way), true) = (&asked.way, asked.agentless) {
-            let host = Arc::new(shell(way)?);
+            let host = Arc::new(shell(&stopped_by(way, stop))?);
             let worker = ShellWorker {
                 host: Arc::clone(&host),
             };
@@ -239,19 +245,20 @@ impl<'a> ConnectedMachine<'a> {
                 connection: connection.map_err(|error| Failure::internal(error.to_string()))?,
                 store: WorkerStore::at(context.store_dir()?),
                 peers: Vec::new(),
+                stop: stop.clone(),
             });
         }
         let (remote, connection, store) = match &asked.way {
             None => (None, here(&router)?, context.store_dir()?),
             Some(way) => {
-                let remote = Remote::connect(way, &router, 1)
-                    .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
+                let remote = Remote::connect(&stopped_by(way, stop), &router, 1)
+                    .map_err(|error| not_reached(&error))?;
                 let (connection, store) = (Arc::clone(remote.connection()), remote.store(&id));
                 (Some(remote), connection, store)
             }
         };
         let first = RemoteHost::direct(HERE, &connection);
-        let peers = ConnectedPeer::connect(&asked.peers, &first, &router, &id)?;
+        let peers = ConnectedPeer::connect(&asked.peers, &first, &router, (&id, stop))?;
         Ok(Self {
             asked,
             remote,
@@ -259,6 +266,7 @@ impl<'a> ConnectedMachine<'a> {
             connection,
             store: WorkerStore::at(store),
             peers,
+            stop: stop.clone(),
         })
     }
 
@@ -326,7 +334,8 @@ impl<'a> ConnectedMachine<'a> {
         };
         let advice = |said| self.advice(said);
         let called = format!("on {}", self.called());
-        let mut place = ReadyPlace::open(&self.connection, assignment, &called, &advice)?;
+        let mut place =
+            ReadyPlace::open(&self.connection, assignment, &called, &advice, &self.stop)?;
         if self.remote.is_some() {
             self.store.note(&self.host());
         }
@@ -384,7 +393,15 @@ impl<'a> ConnectedMachine<'a> {
 /// Connects to a machine that has nothing but a shell.
 pub fn shell(way: &Way) -> Result<ShellHost, Failure> {
     let host = ShellHost::connect(way);
-    host.map_err(|error| Failure::unable(error.to_string()).next(error.next()))
+    host.map_err(|error| not_reached(&error))
+}
+
+/// The same way, on which a machine is not waited for any longer than this says.
+pub fn stopped_by(way: &Way, stop: &StopAsked) -> Way {
+    Way {
+        stop: stop.clone(),
+        ..way.clone()
+    }
 }
 
 /// Has machines that have nothing but a shell put away what the run left there when it stopped.
@@ -427,9 +444,10 @@ pub fn run(
 ) -> Result<FinishedRun, Failure> {
     let run = PlacesRun::new(context, (study, store), on_log(machines), observer, LEFT)?;
     // All are connected before any begins: where one is not reached, none has done anything.
+    let stop = run.stop();
     let connected = machines
         .iter()
-        .map(|machine| ConnectedMachine::connect(context, machine));
+        .map(|machine| ConnectedMachine::connect(context, machine, &stop));
     let connected: Vec<ConnectedMachine<'_>> = connected.collect::<Result<_, Failure>>()?;
     if stopped.is_some() {
         cleaned_shells(context, &connected)?;
@@ -459,7 +477,7 @@ pub fn plan(
     mut tell: impl FnMut(&str, PlanAnswer),
 ) -> Result<(), Failure> {
     for machine in machines {
-        let there = ConnectedMachine::connect(context, machine)?;
+        let there = ConnectedMachine::connect(context, machine, &StopAsked::default())?;
         let planned = there.plan(study);
         // Also after a failure: the worker has had a directory there since it was connected.
         there.put_away(context, observer);

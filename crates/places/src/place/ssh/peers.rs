@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::place::machine_options::{MachineOptions, SshOptions, unable};
+use crate::place::workers::not_reached;
 use stackrace_base::event::Fact;
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::Host;
@@ -16,7 +17,7 @@ use stackrace_machine::journal::BOOT;
 use stackrace_remote::agent::message::PeerAddress;
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
-use stackrace_remote::agent::ssh::{Remote, Way};
+use stackrace_remote::agent::ssh::{Remote, StopAsked, Way};
 use stackrace_study::study::Study;
 
 /// The kernel's version.
@@ -122,11 +123,15 @@ impl ConnectedPeer {
         ways: &[PeerWay],
         first: &RemoteHost,
         router: &Arc<Router>,
-        id: &str,
+        (id, stop): (&str, &StopAsked),
     ) -> Result<Vec<Self>, Failure> {
         let each = (2..).zip(ways).map(|(machine, peer)| {
-            let remote = Remote::connect(&peer.way, router, machine)
-                .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
+            let way = Way {
+                stop: stop.clone(),
+                ..peer.way.clone()
+            };
+            let remote =
+                Remote::connect(&way, router, machine).map_err(|error| not_reached(&error))?;
             let name = remote.to();
             let Some(address) = peer.address.or(remote.address()) else {
                 return Err(Failure::usage(format!("{name} does not say its address"))

@@ -1,7 +1,7 @@
 //! A machine with nothing but a shell, as the rest of the program knows machines.
 
 use super::about::{self, NOT_OBSERVED};
-use super::line::{NoAnswer, ShellAnswer, ShellLine, lost};
+use super::line::{NoAnswer, ShellAnswer, ShellLine, lost, unanswered};
 use super::mounts::LINUX;
 use super::owner::only_root_renames;
 use super::program::{self, Timer};
@@ -72,10 +72,7 @@ impl ShellHost {
         let mut line = ShellLine::open(way, &digits().map_err(here)?, "stackrace-asks")?;
         let mut said = |script: &str| {
             let answer = line.run(script, OUTPUT_MAX as usize);
-            let answer = answer.map_err(|_| SshError::NoShell {
-                to: way.to.clone(),
-                said: format!("`{script}` was not answered"),
-            })?;
+            let answer = answer.map_err(|why| unanswered(way, &why, script))?;
             Ok::<_, SshError>(String::from_utf8_lossy(&answer.out).trim().to_owned())
         };
         let system = said("uname -s")?;
@@ -84,6 +81,7 @@ impl ShellHost {
         let timer = Timer::of(&said(program::TIMER)?)
             .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
         let about = about::facts(&whole, &timer);
+        line.wait_for_ever();
         Ok(Self {
             way: way.clone(),
             line: Mutex::new(Some(line)),
@@ -147,7 +145,9 @@ impl ShellHost {
         let mut line = self.line.lock();
         if line.is_none() {
             let opened = ShellLine::open(&self.way, &digits()?, "stackrace-asks");
-            *line = Some(opened.map_err(|error| self.lost(&error.to_string()))?);
+            let mut opened = opened.map_err(|error| self.lost(&error.to_string()))?;
+            opened.wait_for_ever();
+            *line = Some(opened);
         }
         let answer = match line.as_mut() {
             Some(line) => line.run(script, kept_max),
@@ -158,7 +158,7 @@ impl ShellHost {
             *line = None;
             match why {
                 NoAnswer::Broken(said) => self.lost(&said),
-                NoAnswer::GivenUp => self.lost("it was not waited for"),
+                NoAnswer::GivenUp | NoAnswer::NoShell => self.lost("it was not waited for"),
             }
         })
     }
@@ -335,6 +335,7 @@ impl Host for ShellHost {
         let name = format!("stackrace-works-in-{}", file_name(&work));
         let opened = ShellLine::open(&self.way, &digits()?, &name);
         let mut line = opened.map_err(|error| self.lost(&error.to_string()))?;
+        line.wait_for_ever();
         let ran = program::run(&mut line, &self.timer, &work, call);
         // Its end ends whatever the program began and left running.
         drop(line);

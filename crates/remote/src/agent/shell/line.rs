@@ -4,7 +4,10 @@
 //! hold them, so that it ends no answer early.
 
 use super::quoted;
-use crate::agent::ssh::{Destination, SSH_FAILED, SshError, SshWords, Way, ended, words};
+use crate::agent::ssh::{
+    Destination, PatientPipe, SSH_FAILED, SshError, SshWords, Way, ended, is_given_up,
+    not_waited_for, words,
+};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stackrace_machine::host::process::{Process, Streams};
@@ -33,6 +36,8 @@ pub(super) enum NoAnswer {
     Broken(String),
     /// The answer was not waited for any longer.
     GivenUp,
+    /// What answers is no shell that can be used.
+    NoShell,
 }
 
 /// Result of a script.
@@ -63,7 +68,7 @@ pub(super) struct ShellLine {
     to: Destination,
     digits: String,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    output: BufReader<PatientPipe<ChildStdout>>,
     said: SshWords,
     process: Mutex<Process>,
 }
@@ -95,14 +100,15 @@ impl ShellLine {
             to: way.to.clone(),
             digits: digits.to_owned(),
             input,
-            output: BufReader::new(output),
+            output: BufReader::new(PatientPipe::new(output, &way.stop)),
             said: SshWords::of(errors),
             process: Mutex::new(process),
         };
         match line.greeted() {
             Ok(true) => Ok(line),
             Ok(false) => Err(SshError::NoNull { to: way.to.clone() }),
-            Err(NoAnswer::GivenUp) => Err(SshError::NoShell {
+            Err(NoAnswer::GivenUp) => Err(not_waited_for(way, line.said.now())),
+            Err(NoAnswer::NoShell) => Err(SshError::NoShell {
                 to: way.to.clone(),
                 said: line.said.whole(),
             }),
@@ -134,11 +140,16 @@ impl ShellLine {
                 // Every command has it as its input: without it none would run, and none would say why.
                 Some("null") => return Ok(false),
                 // Without one, ending a program would end what else is in that group.
-                Some(_) => return Err(NoAnswer::GivenUp),
+                Some(_) => return Err(NoAnswer::NoShell),
                 None => self.said.add(text.trim_end()),
             }
         }
-        Err(NoAnswer::GivenUp)
+        Err(NoAnswer::NoShell)
+    }
+
+    /// Waits for whatever is asked from here on, as long as it takes.
+    pub(super) fn wait_for_ever(&mut self) {
+        self.output.get_mut().wait_for_ever();
     }
 
     /// Sends a script that answers by itself, between marks of this line.
@@ -203,7 +214,8 @@ impl ShellLine {
 
     /// The next line, or the next part of a long one.
     fn piece(&mut self, waits: &dyn Fn() -> bool) -> Result<Vec<u8>, NoAnswer> {
-        while self.output.buffer().is_empty() {
+        // While it logs in, the pipe itself has an end of waiting.
+        while self.output.buffer().is_empty() && self.output.get_ref().waits_for_ever() {
             let look = Timespec {
                 tv_sec: 0,
                 tv_nsec: LOOK_NS,
@@ -225,6 +237,7 @@ impl ShellLine {
             .read_until(b'\n', &mut piece);
         match read {
             Ok(1..) => Ok(piece),
+            Err(error) if is_given_up(&error) => Err(NoAnswer::GivenUp),
             _ => Err(self.broken()),
         }
     }
@@ -242,6 +255,18 @@ impl ShellLine {
             Some(SSH_FAILED) => SshError::Unreached { to, said },
             _ => SshError::NoShell { to, said },
         }
+    }
+}
+
+/// The error of a machine that does not answer a question while it is connected to.
+pub(super) fn unanswered(way: &Way, why: &NoAnswer, script: &str) -> SshError {
+    let said = format!("`{script}` was not answered");
+    match why {
+        NoAnswer::GivenUp => not_waited_for(way, said),
+        NoAnswer::Broken(_) | NoAnswer::NoShell => SshError::NoShell {
+            to: way.to.clone(),
+            said,
+        },
     }
 }
 

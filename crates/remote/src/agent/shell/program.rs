@@ -140,7 +140,9 @@ pub(super) fn run(
     let broken = |why| match why {
         NoAnswer::Broken(said) => NotRun::Broken(said),
         // Only the first wait can be given up, which is handled where it is waited for.
-        NoAnswer::GivenUp => NotRun::Wrong("the end of its outputs did not come".to_owned()),
+        NoAnswer::GivenUp | NoAnswer::NoShell => {
+            NotRun::Wrong("the end of its outputs did not come".to_owned())
+        }
     };
     let began = SystemClock.now_ns();
     line.send(&script(line.digits(), timer, work, call))

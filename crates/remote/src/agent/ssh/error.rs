@@ -61,6 +61,20 @@ pub enum SshError {
         /// Text it printed.
         said: String,
     },
+    /// The login did not come to its end.
+    #[error("{to} does not answer: its login said nothing for a minute, or did not end in three: {}", quoted(.said))]
+    Silent {
+        /// The machine, as the user named it.
+        to: Destination,
+        /// Words that were said there.
+        said: String,
+    },
+    /// The user stopped it.
+    #[error("stopped before {to} had answered: nothing was begun there")]
+    Stopped {
+        /// The machine, as the user named it.
+        to: Destination,
+    },
     /// The line ended.
     #[error("Lost the connection to {to}: {}", quoted(.said))]
     Ended {
@@ -126,6 +140,8 @@ impl SshError {
                 "make it there; in a root directory of its own, Linux does it with: mknod -m 666 dev/null c 1 3".to_string()
             }
             Self::NoTimer { .. } => "install time(1) there".to_string(),
+            Self::Silent { to, .. } => unreached(to, ""),
+            Self::Stopped { .. } => String::new(),
             Self::Ended { to, .. } => {
                 format!("see that nothing is left there: stackrace clean --on {to}")
             }

@@ -213,7 +213,7 @@ pub fn with_failure() -> Record {
     }
     record
         .lines
-        .retain(|line| !matches!(line.event, Event::RoundFinished { round: 3 }));
+        .retain(|line| !matches!(line.event, Event::RoundFinished { round: 3, .. }));
     record
 }
 
@@ -349,7 +349,10 @@ pub fn record(shape: &SampleShape) -> Record {
                 text: "2.1 % of the processor's time was taken away by the hypervisor".into(),
             });
         }
-        events.push(Event::RoundFinished { round });
+        events.push(Event::RoundFinished {
+            round,
+            trials: None,
+        });
         if round % 4 == 0 || round == 3 {
             events.push(Event::Checked {
                 rounds: round,

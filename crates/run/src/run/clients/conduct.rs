@@ -7,6 +7,7 @@ use stackrace_engine::PhaseOutcome;
 use super::merge::{self, CommonOutcome};
 use super::process::{self, ClientProcess, all_replied};
 use super::seating::seated;
+use crate::run::fits::Since;
 use crate::run::local_executor::ClientsReached;
 use crate::run::observation::phase_observation;
 use crate::run::replied::MachineTrouble;
@@ -27,6 +28,9 @@ const CLOCK_READINGS: usize = 6;
 const LEAD_NS: u64 = 20_000_000;
 const LEAD_EACH_NS: u64 = 50_000;
 const LEAD_ROUND_TRIPS: u64 = 4;
+
+/// Ways of emptying caches, each with warmer ones behind it.
+const WARMER: [&str; 3] = ["drop_caches", "advice", "none"];
 
 /// Leads the processes of a trial through its phases.
 pub(crate) struct Conductor<'a> {
@@ -151,6 +155,7 @@ impl<'a> Conductor<'a> {
 
     /// Conducts one phase, from the setting up of everybody to what all of them measured together.
     fn phase(&mut self, name: &str) -> Result<CommonOutcome, MachineTrouble> {
+        let since = Since::now();
         self.ask_all(&PhaseRequest::SetUp)?;
         self.all_say(|reply| matches!(reply, PhaseReply::SetUp))?;
         compare_clocks(&mut self.processes)?;
@@ -165,7 +170,7 @@ impl<'a> Conductor<'a> {
         each.try_for_each(|process| process.start_at(instant))?;
         let replies = self.all_replied()?;
         let measured = self.processes.iter_mut().zip(replies);
-        let measured = measured.map(|(process, reply)| process.measured(reply));
+        let measured = measured.map(|(process, reply)| process.measured(reply, (name, since)));
         let measured = measured.collect::<Result<Vec<_>, MachineTrouble>>()?;
         merge::common(name, measured).map_err(MachineTrouble::Failed)
     }
@@ -204,18 +209,21 @@ impl<'a> Conductor<'a> {
         let replies = asked.and_then(|()| self.all_replied());
         let replies = replies.map_err(|trouble| self.ended(trouble, observation))?;
         let mut caches = Vec::new();
-        for (process, reply) in self.processes.iter_mut().zip(replies) {
-            if let PhaseReply::Settled { caches: how } = reply {
-                caches.push(how.clone());
-                process.part.caches = how;
+        for (at, reply) in replies.into_iter().enumerate() {
+            match reply {
+                PhaseReply::Settled { caches: how } if WARMER.contains(&how.as_str()) => {
+                    caches.push(how.clone());
+                    self.processes[at].part.caches = how;
+                }
+                other => {
+                    let why = format!("an unexpected answer: {other:?}");
+                    let trouble = self.processes[at].failed(why);
+                    return Err(self.ended(trouble, observation));
+                }
             }
         }
         // The trial is as warm as its warmest client.
-        let warmth = |how: &String| {
-            ["drop_caches", "advice"]
-                .iter()
-                .position(|known| how == known)
-        };
+        let warmth = |how: &String| WARMER.iter().position(|known| how == known);
         let worst = caches
             .into_iter()
             .max_by_key(|how| warmth(how).unwrap_or(usize::MAX));

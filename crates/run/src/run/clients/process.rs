@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::seating::Seated;
+use crate::run::fits::{Since, phase_fits};
 use crate::run::replied::{MachineTrouble, replied};
 use stackrace_base::event::{ClientPart, Counted, PhaseObservation};
 use stackrace_base::time::{Clock, SystemClock};
@@ -137,8 +138,15 @@ impl ClientProcess {
         self.part.round_trip_ns = 0;
     }
 
-    /// Takes in that a phase is over.
-    pub(super) fn measured(&mut self, reply: PhaseReply) -> Result<ClientMeasured, MachineTrouble> {
+    /// Takes in that a phase of this name is over, which was asked for since then.
+    ///
+    /// # Errors
+    /// It says something else, or what cannot be.
+    pub(super) fn measured(
+        &mut self,
+        reply: PhaseReply,
+        (name, since): (&str, Since),
+    ) -> Result<ClientMeasured, MachineTrouble> {
         let PhaseReply::Measured {
             observation,
             began_ns,
@@ -148,11 +156,16 @@ impl ClientProcess {
         else {
             return Err(self.failed(format!("an unexpected answer: {reply:?}")));
         };
+        phase_fits(&observation, name, since).map_err(|why| self.failed(why))?;
+        let began_ns = signed(i128::from(began_ns) - i128::from(self.ahead_ns));
+        if !since.holds_start(began_ns) {
+            return Err(self.failed("its phase did not begin when it was to"));
+        }
         let counted = counted.map_or_else(Counted::default, |counted| *counted);
         observe::add(&mut self.part.counted, &counted);
         Ok(ClientMeasured {
             observation: *observation,
-            began_ns: signed(i128::from(began_ns) - i128::from(self.ahead_ns)),
+            began_ns,
         })
     }
 }

@@ -130,7 +130,7 @@ fn rounds_in(at: u32, share: f64) -> usize {
         "",
     );
     let mut until = whole.record;
-    let ends = |event: &Event| matches!(event, Event::RoundFinished { round } if *round == at);
+    let ends = |event: &Event| matches!(event, Event::RoundFinished { round, .. } if *round == at);
     let last = until
         .lines
         .iter()

@@ -3,6 +3,8 @@
 
 mod adjacent;
 mod conditioning;
+mod left;
+mod lies;
 mod places;
 mod slices;
 mod stages;
@@ -54,6 +56,10 @@ fn fails(what: &str) -> bool {
     })
 }
 
+/// Time of day at which the made-up clocks begin, ms: a machine whose clock is far from ours is not believed.
+static BEGAN_MS: std::sync::LazyLock<i64> =
+    std::sync::LazyLock::new(|| jiff::Timestamp::now().as_millisecond());
+
 /// Time passes by a millisecond at every look.
 #[derive(Default)]
 struct MadeUp(AtomicU64);
@@ -65,7 +71,8 @@ impl Clock for MadeUp {
 
     fn today(&self) -> String {
         let ms = i64::try_from(self.now_ns() / 1_000_000).unwrap();
-        jiff::Timestamp::from_millisecond(ms).unwrap().to_string()
+        let today = jiff::Timestamp::from_millisecond(*BEGAN_MS + ms);
+        today.unwrap().to_string()
     }
 
     fn sleep(&self, _duration: Duration) {}

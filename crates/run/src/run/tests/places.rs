@@ -54,7 +54,11 @@ impl Service for ImaginedWorker {
             stackrace_layers::stack::imagined(Fault::Never),
         );
         let reporter = TurnReporter(task.replies);
-        let tell = |event| reporter.happened(event);
+        let tell = |event| {
+            let said = lies::told(&self.fail, event);
+            said.into_iter()
+                .try_for_each(|event| reporter.happened(event))
+        };
         let mut here = here(&study, &host, &tell, &reporter, Arc::clone(&self.interrupt));
         let turns = asked_for(task.requests, Arc::clone(&self.interrupt), None);
         // Some tests are about a coordinator that is lost.
@@ -257,9 +261,9 @@ fn a_trial_that_fails_at_a_place_takes_its_configuration_out_and_no_other() {
 }
 
 /// A run on one machine that is not this one.
-fn race_on_another_machine(text: &str, left: usize) -> (Reason, Record) {
+pub(super) fn race_on_another_machine(text: &str, fail: &str, left: usize) -> (Reason, Record) {
     let (_base, study, ledger) = begin(text);
-    let (there, _, stands) = imagined(text, "", "", left);
+    let (there, _, stands) = imagined(text, "liar", fail, left);
     let race = Coordinator {
         study: &study,
         ledger: ledger.clone(),
@@ -295,14 +299,14 @@ fn configurations_take_turns_in_slices_on_another_machine_as_on_this_one() {
     };
     let text = slices::study("nothing", "");
     let here = run_study(&text, Fault::Never, "");
-    let (reason, there) = race_on_another_machine(&text, usize::MAX);
+    let (reason, there) = race_on_another_machine(&text, "", usize::MAX);
     assert_eq!(reason, Reason::Rounds);
     assert_eq!(sliced(&there), sliced(&here.record));
     assert!(there.trials().all(|trial| trial.sliced.is_some()));
-    let (reason, there) = race_on_another_machine(&slices::study("fail b", ""), usize::MAX);
+    let (reason, there) = race_on_another_machine(&slices::study("fail b", ""), "", usize::MAX);
     assert_eq!(reason, Reason::Rounds);
     assert_eq!(there.failures().count(), 1);
-    let (reason, _) = race_on_another_machine(&text, 6);
+    let (reason, _) = race_on_another_machine(&text, "", 6);
     assert_eq!(reason, Reason::Lost);
 }
 
