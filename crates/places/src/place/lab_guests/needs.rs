@@ -8,13 +8,17 @@ use crate::place::lab_guests::{Guest, Images, SystemImage};
 use crate::place::virtual_lab::{self, LabDrives};
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
-use stackrace_machine::host::{Host, HostError, Needs, local::LocalHost};
+use stackrace_machine::host::{Host, HostError, Needs, argv, is_of, local::LocalHost};
 use stackrace_remote::lab::image::wants_zfs;
+use stackrace_remote::lab::system::System;
 use stackrace_remote::lab::{command, postgresql, system};
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file::part;
 use stackrace_study::study::Study;
+
+/// File systems that are a part of every kernel, in no list of modules.
+const ALWAYS: [&str; 1] = ["tmpfs"];
 
 /// Lists what is missing for a study in the lab, all of it, each with what to do; empty if nothing is.
 pub fn missing(
@@ -48,7 +52,13 @@ pub fn missing(
             }
         }
         match images(&guest.system) {
-            Ok(image) => lines.extend(of_image(&needs(&part), &image)),
+            Ok(image) => {
+                let needs = needs(&part);
+                lines.extend(of_image(&needs, &image));
+                if let Some(kernel) = GuestKernel::of(&host, &image) {
+                    lines.extend(kernel.lacks(&needs, image.system));
+                }
+            }
             // It is built with all that the study needs, and not twice.
             Err(failure) => lines.push(joined(failure, &needs(&part))),
         }
@@ -173,6 +183,66 @@ fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     lines
 }
 
+/// What the kernel of an image can load, read from the image before a guest is started.
+struct GuestKernel {
+    /// Its release.
+    release: String,
+    /// Paths of its modules, those that are built in too, and their other names, one a line.
+    lists: String,
+}
+
+impl GuestKernel {
+    /// Reads the lists of an image; `None` if the tool is missing, or the image has them elsewhere: then the
+    /// guest itself tells.
+    fn of(host: &dyn Host, image: &SystemImage) -> Option<Self> {
+        let release = image.image.kernel().to_owned();
+        let root = image.image.dir().join("root.squashfs");
+        let mut words = argv(["unsquashfs", "-cat"]);
+        words.push(root.into_os_string());
+        for list in ["modules.dep", "modules.builtin", "modules.alias"] {
+            words.push(format!("usr/lib/modules/{release}/{list}").into());
+        }
+        let lists = host.must(&words).ok()?.stdout;
+        Some(Self { release, lists })
+    }
+
+    fn has(&self, module: &str) -> bool {
+        self.lists.lines().any(|line| is_of(line, module))
+    }
+
+    /// Returns true if it knows a file system, under the name of another one's module too: ext2 is ext4's.
+    fn knows(&self, file_system: &str) -> bool {
+        let alias = format!("alias fs-{file_system} ");
+        ALWAYS.contains(&file_system)
+            || self.has(file_system)
+            || self.lists.lines().any(|line| line.starts_with(&alias))
+    }
+
+    /// Lists what it lacks of such needs, each with what to do.
+    fn lacks(&self, needs: &[Needs], system: &System) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        // Modules of ZFS are a layer of their own, which is asked for elsewhere.
+        for needs in needs.iter().filter(|needs| !wants_zfs(needs)) {
+            let file_system = needs.file_system.filter(|name| !self.knows(name));
+            let file_system = file_system.map(|name| format!("the file system {name}"));
+            let drivers = needs.drivers.iter();
+            let drivers = drivers.filter(|driver| !self.has(driver.module));
+            let drivers = drivers.map(|driver| driver.what.to_owned());
+            for what in file_system.into_iter().chain(drivers) {
+                let line = format!(
+                    "the kernel of {system} ({}) has no module for {what}; take another system: --system NAME \
+                     (stackrace lab list), or run the study without --lab, on a machine that has it",
+                    self.release
+                );
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+        lines
+    }
+}
+
 /// Says that the files of the guests do not fit where runs are kept; `None` if they do.
 fn no_room(context: &Context, study: &Study) -> Option<String> {
     let needed = study.trial_disk_bytes();
@@ -187,4 +257,40 @@ fn no_room(context: &Context, study: &Study) -> Option<String> {
             unit::bytes(needed)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_of_an_image_lacks_is_told_by_name() {
+        let kernel = GuestKernel {
+            release: "6.12.1-lab".to_owned(),
+            lists: "kernel/fs/xfs/xfs.ko.xz: kernel/lib/libcrc32c.ko.xz\nkernel/fs/ext4/ext4.ko\n\
+                    kernel/drivers/md/dm-mod.ko\nalias fs-ext2 ext4\nalias fs-xfs xfs\n"
+                .to_owned(),
+        };
+        let stack = |line: &str| {
+            let text = format!(
+                "title = \"t\"\n[[stack]]\nloop = {{ size = \"1 GiB\" }}\n[[stack]]\n{line}\n\
+                 [[workload]]\nfiles = {{ count = 10 }}\n"
+            );
+            let kinds = stackrace_study::study::Kinds::real();
+            let study = stackrace_study::study::parse("t.toml", text.as_bytes(), &kinds).unwrap();
+            kernel.lacks(&needs(&study), &system::ALL[0])
+        };
+        for known in ["xfs = {}", "ext2 = {}", "ext4 = {}"] {
+            let lacks = stack(known);
+            let lacks = lacks.iter().filter(|line| line.contains("file system"));
+            assert_eq!(lacks.count(), 0, "{known}");
+        }
+        let lacks = stack("f2fs = {}");
+        assert!(
+            lacks
+                .iter()
+                .any(|line| line.contains("the file system f2fs")),
+            "{lacks:?}"
+        );
+    }
 }
