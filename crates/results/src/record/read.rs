@@ -77,6 +77,11 @@ impl Record {
             match LogLine::read(text) {
                 Ok(line) => {
                     if let (0, Event::RunStarted(started)) = (index, &line.event) {
+                        // Fields that have since been renamed may be missing unnoticed: an older log
+                        // that happens to parse is refused like one that does not.
+                        if started.format < FORMAT {
+                            return Err(old_format(path, started.format.into()));
+                        }
                         head = Some((**started).clone());
                     }
                     lines.push(line);
@@ -84,11 +89,6 @@ impl Record {
                 Err(error) if index == 0 => return Err(no_head(path, text, &error)),
                 Err(error) => notes.push(skipped(index + 1, text, &error)),
             }
-        }
-        // Fields that have since been renamed may be missing unnoticed: an older
-        // log that happens to parse is refused like one that does not.
-        if let Some(head) = head.as_ref().filter(|head| head.format < FORMAT) {
-            return Err(old_format(path, head.format.into()));
         }
         let Some(head) = head else {
             return Err(RecordError::NoHead {

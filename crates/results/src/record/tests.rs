@@ -310,6 +310,38 @@ fn a_run_in_virtual_time_is_the_last_where_its_log_was_written_last() {
 }
 
 #[test]
+fn the_first_line_of_a_log_is_read_without_the_rest() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    write(&store, run);
+    let path = store.run_dir(run).join("log.jsonl");
+    let mut log = std::fs::File::options().append(true).open(&path).unwrap();
+    log.write_all(b"\xff no line of ours").unwrap();
+    let line = store.first_line(run).unwrap();
+    assert!(matches!(line.event, Event::RunStarted(head) if head.run == run));
+    std::fs::write(&path, "{}\n").unwrap();
+    assert!(store.first_line(run).is_err());
+}
+
+#[test]
+fn what_is_no_id_is_no_run_whatever_lies_there() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    write(&store, run);
+    let runs = StoredRuns::new(store);
+    assert!(runs.holds(run));
+    for other in [
+        "",
+        ".",
+        "..",
+        "2026-11-21T1405-aaa",
+        "2026-11-21T1405-aaaa/",
+    ] {
+        assert!(!runs.holds(other), "{other:?}");
+    }
+}
+
+#[test]
 fn ids_sort_by_time_and_tell_two_runs_of_a_minute_apart() {
     let id = run_id("2026-11-21T14:05:59.123Z", 12_345);
     assert!(id.starts_with("2026-11-21T1405-"), "{id}");

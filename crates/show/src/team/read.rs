@@ -38,7 +38,7 @@ pub struct TeamRuns {
     address: TeamAddress,
     clients: [Mutex<Option<Client>>; CONNECTIONS],
     next: AtomicUsize,
-    list: Mutex<Option<(u64, Vec<RunSummary>)>>,
+    list: Mutex<Option<(u64, Vec<Arc<RunSummary>>)>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -183,7 +183,7 @@ fn summary(row: &Row) -> Result<RunSummary, Error> {
 }
 
 impl RunSource for TeamRuns {
-    fn summaries(&self) -> Result<Vec<RunSummary>, RecordError> {
+    fn summaries(&self) -> Result<Vec<Arc<RunSummary>>, RecordError> {
         let now_ns = self.clock.now_ns();
         // Held while it is asked: those who wait find the new list here.
         let mut list = self.list.lock();
@@ -194,7 +194,8 @@ impl RunSource for TeamRuns {
         }
         let found = self.ask(|client| {
             let rows = client.query(LIST, &[&RUNS_MAX])?;
-            rows.iter().map(summary).collect::<Result<Vec<_>, _>>()
+            let rows = rows.iter().map(|row| summary(row).map(Arc::new));
+            rows.collect::<Result<Vec<_>, _>>()
         })?;
         *list = Some((now_ns, found.clone()));
         Ok(found)
