@@ -14,6 +14,7 @@ use super::image_cache::ImageCache;
 use super::system::{self, EPOCH, System};
 use super::vmlinux;
 use serde::{Deserialize, Serialize};
+use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_machine::host::{Host, HostError, Needs, argv};
 use stackrace_machine::journal::{Journal, Undo};
 use std::path::{Path, PathBuf};
@@ -133,15 +134,20 @@ impl Image {
     }
 
     pub(super) fn open(dir: &Path) -> Result<Self, LabError> {
+        // Root runs what is in it: nothing of it, nor the way to it, may be another user's.
+        let own = OwnDir::open(dir)?;
         let path = dir.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
+        let bytes = own.read_all(MANIFEST)?;
         let manifest: Manifest =
             serde_json::from_slice(&bytes).map_err(|_| LabError::Damaged(path))?;
         for part in &manifest.parts {
-            let path = dir.join(&part.name);
             // By size alone: hashing hundreds of megabytes before each run would take seconds.
-            if path.metadata().map(|found| found.len()).ok() != Some(part.bytes) {
-                return Err(LabError::Damaged(path));
+            match length(&own, &part.name) {
+                Err(refused @ (OwnError::Foreign { .. } | OwnError::Writable { .. })) => {
+                    return Err(refused.into());
+                }
+                Ok(bytes) if bytes == part.bytes => {}
+                _ => return Err(LabError::Damaged(dir.join(&part.name))),
             }
         }
         Ok(Self {
@@ -149,6 +155,19 @@ impl Image {
             manifest,
         })
     }
+}
+
+/// Length of a file of an image, bytes. Its name may have directories in it.
+fn length(own: &OwnDir, name: &str) -> Result<u64, OwnError> {
+    if let Some((dir, name)) = name.split_once('/') {
+        return length(&own.dir(dir)?, name);
+    }
+    // Opened, so that whose it is is looked at.
+    own.read(name)?;
+    let missing = || OwnError::NoFile {
+        path: own.path().join(name),
+    };
+    own.state(name).map(|state| state.bytes).ok_or_else(missing)
 }
 
 /// A system's image of this program's recipe, its files looked at by size alone.
@@ -340,6 +359,8 @@ impl Builder<'_> {
         if !missing.is_empty() {
             return Err(LabError::Lacks(missing));
         }
+        // Root would put what it builds, and then trusts, where another user can change it.
+        OwnDir::open_or_make(&self.cache.dir)?;
         // In the cache itself, so that what was built can be renamed and need not be copied.
         let work = self
             .cache
@@ -517,6 +538,43 @@ mod tests {
         std::fs::write(&busybox, "short").unwrap();
         assert!(matches!(Image::open(&dir), Err(LabError::Damaged(path)) if path == busybox));
         assert!(matches!(&state()[..], [Stocked::Damaged(found)] if *found == dir));
+    }
+
+    #[test]
+    fn root_uses_no_image_that_another_user_owns_or_can_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = ImageCache::in_dir(&dir.path().join("cache"));
+        made(&cache.dir, &system::ALL[0].image_name(&[]), "2.1");
+        let image = find(&cache, &system::ALL[0]).unwrap();
+        let strict = std::os::unix::fs::chown(&cache.dir, Some(65_534), None).is_ok();
+        std::os::unix::fs::chown(&cache.dir, Some(0), None).ok();
+        for path in [
+            cache.dir.clone(),
+            image.dir.clone(),
+            image.file("packages"),
+            image.file(MANIFEST),
+        ] {
+            // Only root can give a file away, and only root is refused what is not root's.
+            std::os::unix::fs::chown(&path, Some(65_534), None).ok();
+            let found = find(&cache, &system::ALL[0]);
+            assert_eq!(
+                matches!(found, Err(LabError::NotOwn(_))),
+                strict,
+                "{}",
+                path.display()
+            );
+            std::os::unix::fs::chown(&path, Some(0), None).ok();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+            let found = find(&cache, &system::ALL[0]);
+            assert_eq!(
+                matches!(found, Err(LabError::NotOwn(_))),
+                strict,
+                "{}",
+                path.display()
+            );
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        find(&cache, &system::ALL[0]).unwrap();
     }
 
     /// Puts something into the cache, of kernel 6.1 and with a version of ZFS.
