@@ -33,7 +33,7 @@ mod work;
 pub use answer::Verdict;
 pub use asked::{Question, RunAnswer, Sought, ask};
 pub use beside::{Beside, BesideRow, beside};
-pub use course::RateChange;
+pub use course::{CourseMemory, RateChange};
 pub use durability::{DurabilityRow, cuts_decide, durability};
 pub use effects::{EffectKind, EffectRow, EffectTable};
 pub use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, figure_of, gate, on};

@@ -330,10 +330,10 @@ fn fill(
     }
     transaction.execute_batch(include_str!("schema.sql"))?;
     transaction.pragma_update(None, "user_version", SCHEMA)?;
-    for run in runs {
-        note_all(&transaction, &run.record)?;
-        if let Some(state) = &run.state {
-            list(&transaction, state, &summary(&run.record))?;
+    for (record, state) in runs {
+        note_all(&transaction, &record)?;
+        if let Some(state) = &state {
+            list(&transaction, state, &summary(&record))?;
         }
     }
     transaction.commit()

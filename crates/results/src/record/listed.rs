@@ -124,7 +124,7 @@ impl Store {
                         continue;
                     };
                     // Nobody takes them any more: the index could not be written.
-                    if give.send(IndexedRun { record, state }).is_err() {
+                    if give.send((record, state)).is_err() {
                         return;
                     }
                 }

@@ -165,6 +165,16 @@ impl Record {
         })
     }
 
+    /// The trials that ended after a round was begun for the first time, the last one first.
+    pub fn trials_since(&self, round: u32) -> impl Iterator<Item = &Observation> {
+        let begins = move |event: &&Event| matches!(event, Event::RoundStarted { round: begun, .. } if *begun < round);
+        let since = self.events().rev().take_while(move |event| !begins(event));
+        since.filter_map(|event| match event {
+            Event::Trial(observation) => Some(&**observation),
+            _ => None,
+        })
+    }
+
     /// Cuts of the power, in the order in which they were made.
     pub fn cuts(&self) -> impl DoubleEndedIterator<Item = &Cut> {
         self.events().filter_map(|event| match event {

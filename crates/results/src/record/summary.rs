@@ -33,14 +33,9 @@ pub struct RunSummary {
     pub unreadable: Option<String>,
 }
 
-/// A run that is entered into the index.
-#[derive(Debug)]
-pub(super) struct IndexedRun {
-    /// Everything that its log holds.
-    pub(super) record: Record,
-    /// State of the log before it was read; `None` if it is still written.
-    pub(super) state: Option<FileState>,
-}
+/// A run that is entered into the index: everything that its log holds, and the log's state before it
+/// was read; `None` if it is still written.
+pub(super) type IndexedRun = (Record, Option<FileState>);
 
 /// Sums a run up, but for its tags: they are not in the log.
 pub(super) fn summary(record: &Record) -> RunSummary {

@@ -364,6 +364,21 @@ fn a_failed_round_is_not_complete() {
 }
 
 #[test]
+fn the_trials_since_a_round_are_those_of_that_round_and_later() {
+    let record = sample::with_failure();
+    for round in 1..=6 {
+        let since: Vec<u32> = record
+            .trials_since(round)
+            .map(|trial| trial.round)
+            .collect();
+        let mut expected: Vec<u32> = record.trials().map(|trial| trial.round).collect();
+        expected.retain(|of| *of >= round);
+        expected.reverse();
+        assert_eq!(since, expected, "round {round}");
+    }
+}
+
+#[test]
 fn pauses_between_executions_are_not_counted() {
     let at = |at: &str, event: Event| LogLine {
         at: at.to_owned(),
