@@ -5,14 +5,12 @@
 //! like anything: what at least half of them show, and at least two, is said. Nothing is left out
 //! of a figure because of it.
 
-use std::sync::{Mutex, PoisonError};
-
 use serde::Serialize;
 use stackrace_stats::Course;
 
+use super::course_memory::CourseMemory;
 use super::table::Evidence;
-use crate::audit::course;
-use stackrace_base::event::{Ended, Observation, PhaseObservation};
+use stackrace_base::event::{Ended, PhaseObservation};
 use stackrace_base::unit;
 
 /// Trials that must show the same.
@@ -52,25 +50,6 @@ pub struct RateChange {
     pub ratio: f64,
     /// Number of changes a trial has, of which this is the largest.
     pub times: f64,
-}
-
-/// Courses of single trials that are known already, so that a check between rounds works out only
-/// those of the last round: they never change. For one run only, whose trials keep their order.
-#[derive(Debug, Default)]
-pub struct CourseMemory(Mutex<Vec<Vec<Option<Course>>>>);
-
-impl CourseMemory {
-    /// The courses of a trial's phases, in their order; `at` is its place among all trials.
-    fn of(&self, at: usize, trial: &Observation) -> Vec<Option<Course>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() <= at {
-            known.resize(at + 1, Vec::new());
-        }
-        if known[at].len() != trial.phases.len() {
-            known[at] = trial.phases.iter().map(course).collect();
-        }
-        known[at].clone()
-    }
 }
 
 /// A phase of a trial with its course, if it has one.

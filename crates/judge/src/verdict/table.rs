@@ -1,6 +1,6 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
-use super::course::CourseMemory;
+use super::course_memory::CourseMemory;
 use crate::audit::SetUps;
 use stackrace_base::event::{
     Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded, WorkloadHead,

@@ -123,7 +123,7 @@ impl Store {
                     let Ok(record) = store.read_run(run) else {
                         continue;
                     };
-                    // Nobody takes them any more: the index could not be written.
+                    // None is taken any more: the index could not be written.
                     if give.send((record, state)).is_err() {
                         return;
                     }

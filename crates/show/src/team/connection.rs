@@ -14,7 +14,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::SCHEMA;
 use super::address::TeamAddress;
-use super::limited::{Allowance, Limited, Plain};
+use super::limited::{Allowance, Limited, Unencrypted};
 use stackrace_base::failure::Failure;
 use stackrace_base::private::FILE_MAX;
 
@@ -36,13 +36,13 @@ const WORDS_MAX: usize = 2000;
 pub(super) fn connect(address: &TeamAddress, allowance: Allowance) -> Result<Client, Failure> {
     let on_file = |host: &Host| matches!(host, Host::Unix(_));
     let connected = match address.config.get_ssl_mode() {
-        // The library wraps no socket of the file system. Whoever can make one in its directory is
+        // The library wraps no socket of the file system. Users who can make one in its directory are
         // trusted with what goes over it.
         SslMode::Disable if address.config.get_hosts().iter().any(on_file) => {
             address.config.connect(NoTls)
         }
         SslMode::Disable => plain(&address.config).connect(Limited {
-            encryption: Plain,
+            encryption: Unencrypted,
             allowance,
         }),
         _ => address.config.connect(Limited {

@@ -31,7 +31,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// So many bytes.
+    /// Allows so many bytes on all connections together.
     pub(super) fn new(most: u64) -> Self {
         Self {
             most,
@@ -81,10 +81,10 @@ where
 }
 
 /// No encryption: bytes go through as they are.
-pub(super) struct Plain;
+pub(super) struct Unencrypted;
 
-impl<S: AsyncRead + AsyncWrite + Unpin> MakeTlsConnect<S> for Plain {
-    type Stream = PlainStream<S>;
+impl<S: AsyncRead + AsyncWrite + Unpin> MakeTlsConnect<S> for Unencrypted {
+    type Stream = UnencryptedStream<S>;
     type TlsConnect = Self;
     type Error = Infallible;
 
@@ -93,26 +93,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MakeTlsConnect<S> for Plain {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for Plain {
-    type Stream = PlainStream<S>;
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for Unencrypted {
+    type Stream = UnencryptedStream<S>;
     type Error = Infallible;
-    type Future = Ready<Result<PlainStream<S>, Infallible>>;
+    type Future = Ready<Result<UnencryptedStream<S>, Infallible>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        ready(Ok(PlainStream(stream)))
+        ready(Ok(UnencryptedStream(stream)))
     }
 }
 
 /// A stream of bytes without encryption.
-pub(super) struct PlainStream<S>(S);
+pub(super) struct UnencryptedStream<S>(S);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for PlainStream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for UnencryptedStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for PlainStream<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for UnencryptedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -122,7 +122,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PlainStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for PlainStream<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for UnencryptedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
