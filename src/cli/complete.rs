@@ -17,6 +17,7 @@ use super::setting::default_store;
 use super::terminal::print;
 use super::variable::variable;
 use super::words::unknown;
+use stackrace_base::event::Event;
 use stackrace_layers::stack;
 use stackrace_load::programs;
 use stackrace_load::tools;
@@ -172,7 +173,11 @@ fn runs() -> Vec<CompletionCandidate> {
     };
     let ids = store.ids().unwrap_or_default();
     for id in ids.iter().rev().take(RUNS_MAX) {
-        let title = store.summary(id).title;
+        // The first line alone: a log can be long, and a TAB must not wait for it.
+        let title = match store.first_line(id).map(|line| line.event) {
+            Ok(Event::RunStarted(head)) => head.title,
+            _ => String::new(),
+        };
         all.extend(store.tags(id).iter().map(|tag| candidate(tag, &title)));
         all.push(candidate(id, &title));
     }

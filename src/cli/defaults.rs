@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::args::{Colour, Compare};
 use super::failure::Failure;
-use super::variable::variable;
+use super::variable::{base_dir, variable};
 use stackrace_base::bounded::ByteLimit;
 use stackrace_base::setting::nearest;
 use stackrace_base::unit;
@@ -155,8 +155,8 @@ impl Defaults {
 /// Path of the file: `$XDG_CONFIG_HOME/stackrace/config.toml`, else below `~/.config`.
 fn place() -> Option<PathBuf> {
     let named = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let base = match named("XDG_CONFIG_HOME") {
-        Some(base) => PathBuf::from(base),
+    let base = match base_dir("XDG_CONFIG_HOME") {
+        Some(base) => base,
         None => PathBuf::from(named("HOME")?).join(".config"),
     };
     Some(base.join("stackrace/config.toml"))

@@ -9,7 +9,7 @@ use super::failure::{Failure, INTERRUPTED};
 use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
-use super::variable::variable;
+use super::variable::{base_dir, variable};
 use super::words::unknown;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit;
@@ -42,8 +42,8 @@ const LEFT: &str = "`stackrace clean` removes what was made";
 fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
     let some = |name: &str| variable(name).filter(|value| !value.is_empty());
     let shared = PathBuf::from(SHARED);
-    match (some("XDG_CACHE_HOME"), some("HOME")) {
-        (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
+    match (base_dir("XDG_CACHE_HOME"), some("HOME")) {
+        (Some(cache), _) => Ok(cache.join("stackrace/lab")),
         // Root's images serve all users, so that not each of them builds its own.
         (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
         (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),

@@ -7,7 +7,7 @@ use super::terminal::{print_data, say};
 use super::words::not_read;
 use crate::commands::remove;
 use stackrace_base::unit;
-use stackrace_results::record::Store;
+use stackrace_results::record::{RunSummary, Store};
 use stackrace_show::report::on_one_line;
 
 /// Carries out `stackrace runs`; gives its exit code.
@@ -66,6 +66,7 @@ fn list(store: &Store, json: bool) -> Result<u8, Failure> {
     let runs = store.runs().map_err(not_read)?;
     // What a program reads is not wrapped, and an empty store is an empty list.
     if json {
+        let runs: Vec<&RunSummary> = runs.iter().map(AsRef::as_ref).collect();
         let text = serde_json::to_string_pretty(&runs);
         let text = text.map_err(|error| Failure::internal(format!("the list of runs: {error}")))?;
         print_data(format!("{text}\n").as_bytes());

@@ -10,7 +10,9 @@ use super::failure::Failure;
 use super::push;
 use super::setting::Setting;
 use super::terminal::{error, print};
+use super::variable::variable;
 use crate::commands::control::{Owner, start, unnamed};
+use stackrace_base::private::private_text;
 use stackrace_base::time::SystemClock;
 use stackrace_import::import::source;
 use stackrace_load::tools::importers;
@@ -25,7 +27,7 @@ const TOKEN_MIN: usize = 12;
 pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     let address = address(&verb.listen)?;
     let loopback = address.ip().is_loopback();
-    let token = token(verb.token, loopback && !verb.control)?;
+    let token = token(given(&verb)?, loopback && !verb.control)?;
     let studies = verb.studies.as_deref().map(studies_dir).transpose()?;
     let store = setting.session.open_store()?;
     let (runs, whose) = runs(&store, verb.from.as_deref())?;
@@ -83,6 +85,23 @@ fn address(word: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
+/// The token that the user gives: of a file, or of the environment.
+fn given(verb: &Serve) -> Result<Option<String>, Failure> {
+    if verb.token.is_some() {
+        return Err(Failure::refused(
+            "--token shows the token to every user of this machine: all can read the words of a command",
+        )
+        .next("set STACKRACE_TOKEN, or write it to a file that only you can read: --token-file FILE; and choose another token"));
+    }
+    match &verb.token_file {
+        Some(file) => Ok(Some(private_text(file)?.trim().to_owned())),
+        None => variable("STACKRACE_TOKEN")
+            .map(|token| token.into_string())
+            .transpose()
+            .map_err(|_| Failure::usage("STACKRACE_TOKEN is no text in UTF-8")),
+    }
+}
+
 /// The token; none is needed only where this machine alone can reach the page, and nothing can
 /// be done from it.
 fn token(given: Option<String>, may_miss: bool) -> Result<Option<String>, Failure> {
@@ -92,7 +111,7 @@ fn token(given: Option<String>, may_miss: bool) -> Result<Option<String>, Failur
             let fits = |c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c);
             if token.len() < TOKEN_MIN || !token.chars().all(fits) {
                 return Err(Failure::usage(format!(
-                    "--token: at least {TOKEN_MIN} letters, digits or any of - _ . ~"
+                    "a token has at least {TOKEN_MIN} letters, digits or any of - _ . ~"
                 ))
                 .next("leave it out: one is made and printed"));
             }
@@ -108,7 +127,8 @@ fn secret() -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let nonce = || {
         host.nonce().map_err(|error| {
-            Failure::unable(format!("no token can be made: {error}")).next("give one: --token")
+            Failure::unable(format!("no token can be made: {error}"))
+                .next("give one: --token-file FILE")
         })
     };
     // 128 random bits: guessing takes longer than any server runs.

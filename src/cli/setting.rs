@@ -8,7 +8,8 @@ use super::failure::Failure;
 use super::interrupt::catch_interrupt;
 use super::progress::{Preparing, Progress};
 use super::terminal::error;
-use super::variable::variable;
+use super::variable::{base_dir, variable};
+use stackrace_base::failure::next_line;
 use stackrace_places::place::options::TypedOptions;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::observer::Observer;
@@ -44,7 +45,7 @@ impl Observer for Setting {
 
     fn warn(&self, text: &str, next: &str) {
         let (text, next) = (on_one_line(text), on_one_line(next));
-        error(&format!("warning: {text}\n  next: {next}\n"));
+        error(&format!("warning: {text}\n{}", next_line(2, &next)));
     }
 
     fn doing(&self) -> Box<dyn Preparation> {
@@ -67,8 +68,8 @@ impl Observer for Setting {
 /// Directory of the runs unless the command line names another.
 pub(super) fn default_store() -> Option<PathBuf> {
     let named = |name: &str| variable(name).filter(|value| !value.is_empty());
-    match (named("XDG_STATE_HOME"), named("HOME")) {
-        (Some(state), _) => Some(PathBuf::from(state).join("stackrace")),
+    match (base_dir("XDG_STATE_HOME"), named("HOME")) {
+        (Some(state), _) => Some(state.join("stackrace")),
         (None, Some(home)) => Some(PathBuf::from(home).join(".local/state/stackrace")),
         // Not refused here: some commands keep nothing and need no place.
         (None, None) => None,

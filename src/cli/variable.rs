@@ -8,3 +8,10 @@
 pub(super) fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name)
 }
+
+/// A directory that a variable of the XDG specification names. A relative path is passed over, as the
+/// specification says: it would be another directory in each place.
+pub(super) fn base_dir(name: &str) -> Option<std::path::PathBuf> {
+    let named = variable(name).map(std::path::PathBuf::from);
+    named.filter(|dir| dir.is_absolute())
+}

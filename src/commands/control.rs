@@ -81,23 +81,30 @@ impl Owner {
 
     /// Starts ourselves with these words.
     fn begin(&self, what: String, words: &[OsString]) -> Result<(), String> {
+        // Held until it runs: of two visitors at once, one is refused.
+        let mut begun = self.begun.lock();
+        // Two at once would measure each other.
+        let goes_on = |program: &mut Program| program.process.ended().is_none();
+        if let Some(at) = begun.iter_mut().position(goes_on) {
+            let other = &begun[at].what;
+            return Err(format!(
+                "\"{other}\" was started from here and goes on. One at a time: start this when it has ended."
+            ));
+        }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut argv = vec![program.into_os_string(), "--store".into()];
         argv.push(self.store.dir().as_os_str().to_owned());
         argv.extend_from_slice(words);
         let said = unnamed(&self.store)?;
         let process = start(&argv, &said).map_err(|error| error.to_string())?;
-        let mut begun = self.begun.lock();
         begun.push(Program {
             what,
             process,
             said,
         });
-        // Only one that has ended: what goes on must stay in the list.
-        if begun.len() > BEGUN_MAX
-            && let Some(old) = begun.iter_mut().position(|p| p.process.ended().is_some())
-        {
-            begun.remove(old);
+        // All but the last have ended.
+        if begun.len() > BEGUN_MAX {
+            begun.remove(0);
         }
         Ok(())
     }
@@ -163,7 +170,10 @@ impl RunControl for Owner {
         let words = words.chain(sources.iter().map(|source| source.file.clone()));
         import::keep(&self.store, sources, title, words.collect())
             .map(|ledger| ledger.record().head.run.clone())
-            .map_err(|error| format!("It is not kept: {error}. Next: {}.", error.next()))
+            .map_err(|error| match error.next() {
+                next if next.is_empty() => format!("It is not kept: {error}."),
+                next => format!("It is not kept: {error}. Next: {next}."),
+            })
     }
 
     fn begun(&self) -> Vec<Begun> {

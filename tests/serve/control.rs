@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::server::{Ended, Server, runs, slow, until};
+use super::server::{Ended, Server, runs, slow, token_file, until};
 use crate::support::Ground;
 
 fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
@@ -70,6 +70,54 @@ fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
         .get(&format!("/run/{run}"))
         .has(200, "2 of at most 2 rounds");
     server.post("/run/../stop", "").has(404, "no such run");
+}
+
+fn of_many_starts_at_once_one_runs_and_the_others_are_told_why() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.make_dir("studies");
+    ground.write("studies/slow.toml", slow(2));
+    let server = Server::start(&ground, &["--control", "--studies", "studies"]);
+    let answers: Vec<u16> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..30)
+            .map(|_| scope.spawn(|| server.post("/start", "study=slow.toml").status))
+            .collect();
+        asked.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let count = |status: u16| answers.iter().filter(|one| **one == status).count();
+    assert_eq!((count(303), count(409)), (1, 29), "{answers:?}");
+    server
+        .post("/start", "study=slow.toml")
+        .has(409, "started from here and goes on");
+    until(|| {
+        let page = server.get("/start").body;
+        page.contains("It ended well").then_some(())
+    });
+    assert_eq!(runs(&ground).len(), 1);
+    assert_eq!(server.post("/start", "study=slow.toml").status, 303);
+    until(|| (runs(&ground).len() == 2).then_some(()));
+}
+
+fn a_token_is_never_a_word_of_the_command() {
+    let ground = Ground::new();
+    let token = "correct-horse-battery";
+    ground
+        .stackrace(&["serve", "--token", token])
+        .ended(3)
+        .err_has("--token-file FILE");
+    let file = token_file(&ground, token);
+    let server = Server::start(&ground, &["--token-file", &file]);
+    assert_eq!(server.token(), token);
+    server.get("/").has(200, "Runs");
+    let words = fs::read_to_string(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    assert!(!words.contains(token), "{words}");
+    // One that others can read is no secret.
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    ground
+        .stackrace(&["serve", "--token-file", &file])
+        .ended(3)
+        .err_has("chmod 600");
 }
 
 fn a_run_whose_study_gives_commands_is_continued_on_a_command_line_only() {
@@ -164,8 +212,10 @@ fn a_page_for_others_has_a_token_and_says_it_is_not_encrypted() {
     let ground = Ground::new();
     for (words, part) in [
         (vec!["--listen", "storage:80"], "no address"),
-        (vec!["--token", "short"], "at least 12"),
-        (vec!["--token", "with blanks in it"], "letters, digits"),
+        (
+            vec!["--token-file", &token_file(&ground, "short")],
+            "at least 12",
+        ),
         (vec!["--studies", "."], "--control"),
         (
             vec!["--control", "--studies", "nowhere"],
@@ -200,6 +250,8 @@ fn a_page_for_others_has_a_token_and_says_it_is_not_encrypted() {
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         studies_are_started_stopped_and_gone_on_with_where_that_is_allowed,
+        of_many_starts_at_once_one_runs_and_the_others_are_told_why,
+        a_token_is_never_a_word_of_the_command,
         a_run_whose_study_gives_commands_is_continued_on_a_command_line_only,
         a_forged_now_file_stops_no_other_process,
         what_is_started_goes_on_when_the_server_ends,

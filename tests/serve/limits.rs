@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use super::server::{Answer, Events, Server, runs, until, with_a_run};
+use super::server::{Answer, Events, Server, runs, token_file, until, with_a_run};
 use crate::support::Ground;
 
 /// The head of a form that will have so many bytes.
@@ -32,7 +32,13 @@ fn peak_kib(server: &Server) -> u64 {
 
 fn a_stranger_is_refused_before_a_form_is_read() {
     let (ground, _) = with_a_run();
-    let server = Server::start(&ground, &["--token", "correct-horse-battery"]);
+    let server = Server::start(
+        &ground,
+        &[
+            "--token-file",
+            &token_file(&ground, "correct-horse-battery"),
+        ],
+    );
     // None of the bytes that it promises is ever sent.
     let answer = Answer::read(server.connect(&post(&server, "/import", 1 << 24)));
     answer.has(401, "needs its token");

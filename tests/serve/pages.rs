@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::server::{Answer, Ended, Events, Server, form, runs, slow, store, until, with_a_run};
+use super::server::{
+    Answer, Ended, Events, Server, form, runs, slow, store, token_file, until, with_a_run,
+};
 use crate::support::Ground;
 
 fn every_page_of_a_finished_run_can_be_read_without_a_script() {
@@ -62,7 +64,10 @@ fn metrics_have_the_newest_run_of_each_study_and_ask_for_the_token() {
         "{}",
         metrics.head
     );
-    let guarded = Server::start(&ground, &["--token", "a-token-for-the-test"]);
+    let guarded = Server::start(
+        &ground,
+        &["--token-file", &token_file(&ground, "a-token-for-the-test")],
+    );
     let port = guarded.port;
     let plain = |headers: &str| {
         let text = format!("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n");
@@ -123,7 +128,13 @@ fn strangers_are_kept_out() {
         403
     );
 
-    let server = Server::start(&ground, &["--token", "correct-horse-battery"]);
+    let server = Server::start(
+        &ground,
+        &[
+            "--token-file",
+            &token_file(&ground, "correct-horse-battery"),
+        ],
+    );
     let port = server.port;
     let plain = |path: &str, more: &str| {
         let text = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{more}\r\n");

@@ -242,3 +242,11 @@ pub(crate) fn with_a_run() -> (Ground, String) {
     let run = runs(&ground).remove(0);
     (ground, run)
 }
+
+/// A file with a token that only its owner can read.
+pub(crate) fn token_file(ground: &Ground, token: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let file = ground.write("token", format!("{token}\n"));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    file.to_str().unwrap().to_owned()
+}

@@ -38,6 +38,14 @@ impl FailureKind {
     }
 }
 
+/// The line that says what to do, behind so many blanks; empty where there is no advice.
+pub fn next_line(blanks: usize, next: &str) -> String {
+    match next {
+        "" => String::new(),
+        next => format!("{:blanks$}next: {next}\n", ""),
+    }
+}
+
 /// A failure, and what to do next.
 #[derive(Debug)]
 pub struct Failure {
@@ -108,13 +116,23 @@ impl Failure {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        if !self.next.is_empty() {
-            text.push_str(&format!("  next: {}\n", self.next));
-        }
+        text.push_str(&next_line(2, &self.next));
         // Another machine that refused has written this line itself.
         if self.exit_code() == FailureKind::Refused.exit_code() && !text.ends_with(UNCHANGED) {
             text.push_str(UNCHANGED);
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_advice_is_no_line() {
+        assert_eq!(next_line(2, ""), "");
+        assert_eq!(next_line(2, "try again"), "  next: try again\n");
+        assert_eq!(Failure::internal("broken").render(), "error: broken\n");
     }
 }

@@ -10,6 +10,7 @@ pub mod failure;
 pub mod interrupt;
 pub mod owned;
 pub mod printed;
+pub mod private;
 pub mod setting;
 pub mod time;
 pub mod unit;

@@ -6,6 +6,7 @@ use super::super::failure::Failure;
 use super::super::variable::variable;
 use super::super::words::unknown;
 use crate::commands::load_target::LoadTarget;
+use stackrace_base::failure::next_line;
 use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
 use stackrace_load::programs;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
@@ -77,7 +78,7 @@ pub(super) fn refused(refusals: &[Refusal]) -> Failure {
     let lines = refusals.iter().map(|refusal| {
         let mut text = format!("error: {}\n", refusal.message);
         if !refusal.help.is_empty() {
-            text.push_str(&format!("  next: {}\n", typed(&refusal.help)));
+            text.push_str(&next_line(2, &typed(&refusal.help)));
         }
         text
     });

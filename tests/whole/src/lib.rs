@@ -44,6 +44,8 @@ mod interrupt;
 mod owned;
 #[path = "../../../crates/base/src/printed/mod.rs"]
 mod printed;
+#[path = "../../../crates/base/src/private.rs"]
+mod private;
 #[path = "../../../crates/base/src/setting/mod.rs"]
 mod setting;
 #[path = "../../../crates/base/src/time.rs"]

@@ -51,6 +51,19 @@ pub struct OwnDir {
     path: PathBuf,
 }
 
+/// State of a file; it differs whenever the file was written or exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileState {
+    /// Length, bytes.
+    pub bytes: u64,
+    /// Time of the last change of its content, ns since 1970.
+    pub modified_ns: i64,
+    /// Time of the last change of anything about it, ns since 1970. No program can choose it.
+    pub changed_ns: i64,
+    /// Number in its file system.
+    pub inode: u64,
+}
+
 /// Rule on the links that are followed, and the directories that are walked through, on the way to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -409,6 +422,24 @@ impl OwnDir {
     /// Returns true if something of a name is there, of whatever kind.
     pub fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// State of a regular file, which is not opened. Returns `None` if there is none of that name.
+    pub fn state(&self, name: &str) -> Option<FileState> {
+        let about = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
+        // The widths of these fields differ between processors.
+        #[expect(
+            clippy::unnecessary_cast,
+            reason = "they are 32 bits wide on some processors"
+        )]
+        let state = FileState {
+            bytes: about.st_size as u64,
+            modified_ns: ns(about.st_mtime as i64, about.st_mtime_nsec as i64),
+            changed_ns: ns(about.st_ctime as i64, about.st_ctime_nsec as i64),
+            inode: about.st_ino as u64,
+        };
+        (FileType::from_raw_mode(about.st_mode) == FileType::RegularFile).then_some(state)
     }
 
     /// Names in it, sorted.

@@ -8,8 +8,8 @@
 use serde::Serialize;
 use stackrace_stats::Course;
 
+use super::course_memory::CourseMemory;
 use super::table::Evidence;
-use crate::audit::course;
 use stackrace_base::event::{Ended, PhaseObservation};
 use stackrace_base::unit;
 
@@ -52,24 +52,41 @@ pub struct RateChange {
     pub times: f64,
 }
 
+/// A phase of a trial with its course, if it has one.
+type CoursedPhase<'a> = (&'a PhaseObservation, Option<Course>);
+
 /// Courses of the trials of each configuration, workload and phase, in this order.
 pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
     let head = evidence.head;
     let mut all = Vec::new();
+    let fresh = CourseMemory::default();
+    let memory = evidence.courses.unwrap_or(&fresh);
+    // In one pass: each configuration would go through the trials of all others.
+    let mut of_each = vec![Vec::new(); head.workloads.len() * head.configurations.len()];
+    for (at, trial) in evidence.trials.iter().enumerate() {
+        let (t, w) = (trial.configuration, trial.workload);
+        if trial.ended == Ended::Complete
+            && t < head.configurations.len()
+            && w < head.workloads.len()
+        {
+            of_each[w * head.configurations.len() + t].push((at, *trial));
+        }
+    }
     for w in 0..head.workloads.len() {
         for t in 0..head.configurations.len() {
-            let mut phases: Vec<(&str, Vec<&PhaseObservation>)> = Vec::new();
-            let mine = evidence.trials.iter().filter(|trial| {
-                (trial.configuration, trial.workload) == (t, w) && trial.ended == Ended::Complete
-            });
-            for phase in mine.flat_map(|trial| &trial.phases) {
+            let mut phases: Vec<(&str, Vec<CoursedPhase<'_>>)> = Vec::new();
+            let mine = &of_each[w * head.configurations.len() + t];
+            let coursed = mine
+                .iter()
+                .flat_map(|(at, trial)| trial.phases.iter().zip(memory.of(*at, trial)));
+            for (phase, course) in coursed {
                 match phases.iter_mut().find(|(name, _)| *name == phase.name) {
-                    Some((_, known)) => known.push(phase),
-                    None => phases.push((&phase.name, vec![phase])),
+                    Some((_, known)) => known.push((phase, course)),
+                    None => phases.push((&phase.name, vec![(phase, course)])),
                 }
             }
             all.extend(phases.into_iter().filter_map(|(name, phases)| {
-                let mut found = together(&phases)?;
+                let mut found = together(phases)?;
                 (found.configuration, found.workload) = (t, w);
                 found.phase = name.to_owned();
                 Some(found)
@@ -80,10 +97,10 @@ pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
 }
 
 /// Trials of one phase; `None` if not one has a course.
-fn together(phases: &[&PhaseObservation]) -> Option<PhaseCourse> {
+fn together(phases: Vec<CoursedPhase<'_>>) -> Option<PhaseCourse> {
     let trials: Vec<(&PhaseObservation, Course)> = phases
-        .iter()
-        .filter_map(|phase| Some((*phase, course(phase)?)))
+        .into_iter()
+        .filter_map(|(phase, course)| Some((phase, course?)))
         .collect();
     let widths = trials.iter().filter_map(|(_, course)| course.uncertainty);
     // The caller knows configuration, workload and phase, and fills them in.

@@ -1,5 +1,6 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
+use super::course_memory::CourseMemory;
 use crate::audit::SetUps;
 use stackrace_base::event::{
     Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded, WorkloadHead,
@@ -33,6 +34,27 @@ pub struct Evidence<'a> {
     pub imported: bool,
     /// Nothing is measured any more, unless the run is resumed.
     pub ended: bool,
+    /// Courses of trials that are known already; `None`: they are worked out now.
+    pub courses: Option<&'a CourseMemory>,
+}
+
+/// Configurations that are measured no more, each with the number of complete rounds it took part in.
+fn out(record: &Record, rounds: &[u32], failures: &[&Observation]) -> Vec<(usize, u32)> {
+    let mut dropped = record.dropped();
+    // A failure keeps its configuration out as a drop does, from its round on.
+    for trial in failures {
+        if !dropped
+            .iter()
+            .any(|(configuration, _)| *configuration == trial.configuration)
+        {
+            let before = rounds.iter().filter(|round| **round < trial.round).count();
+            dropped.push((
+                trial.configuration,
+                u32::try_from(before).unwrap_or(u32::MAX),
+            ));
+        }
+    }
+    dropped
 }
 
 /// A configuration that cannot be measured.
@@ -50,21 +72,8 @@ impl<'a> Evidence<'a> {
     /// Collects the evidence a record holds.
     pub fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
-        let mut dropped = record.dropped();
         let failures: Vec<&Observation> = record.failures().collect();
-        // A failure keeps its configuration out as a drop does, from its round on.
-        for trial in &failures {
-            if !dropped
-                .iter()
-                .any(|(configuration, _)| *configuration == trial.configuration)
-            {
-                let before = rounds.iter().filter(|round| **round < trial.round).count();
-                dropped.push((
-                    trial.configuration,
-                    u32::try_from(before).unwrap_or(u32::MAX),
-                ));
-            }
-        }
+        let dropped = out(record, &rounds, &failures);
         let times = record.round_times();
         // The first round may also lay out data that the others find: it says little of them.
         let typical = if times.len() > 1 {
@@ -89,7 +98,14 @@ impl<'a> Evidence<'a> {
             set_ups: SetUps::of(record.events()),
             imported: record.imported(),
             ended: record.ended().is_some(),
+            courses: None,
         }
+    }
+
+    /// Configurations that are measured no more, each with the number of complete rounds it took part in.
+    pub fn dropped_of(record: &Record) -> Vec<(usize, u32)> {
+        let failures: Vec<&Observation> = record.failures().collect();
+        out(record, &record.complete_rounds(), &failures)
     }
 
     /// Number of complete rounds that do not count for a workload, because its slices ended after them.

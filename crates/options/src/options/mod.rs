@@ -541,14 +541,12 @@ pub struct Serve {
     /// Address to listen on; other machines need a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
     pub listen: String,
-    /// The token that visitors must present [default: one is made and printed where one is needed]
-    // A secret: the help does not show what the variable holds.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "STACKRACE_TOKEN",
-        hide_env_values = true
-    )]
+    /// File with the token that visitors must present, which no other user can read; or set STACKRACE_TOKEN
+    /// [default: one is made and printed where one is needed]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Refused: every user of the machine can read the words of a command
+    #[arg(long, hide = true, value_name = "TEXT")]
     pub token: Option<String>,
     /// Let visitors start, stop and continue runs and keep imported results; needs a token
     #[arg(long)]

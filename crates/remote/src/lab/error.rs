@@ -1,6 +1,7 @@
 //! Why the lab could not do something, and what to do about it.
 
 use super::system::System;
+use stackrace_base::owned::OwnError;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
@@ -52,9 +53,21 @@ pub enum LabError {
     /// This machine refused.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// An image, or the way to it, is not the user's own: why.
+    #[error("{0}")]
+    NotOwn(String),
     /// The journal could not be written: nothing was created.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+impl From<OwnError> for LabError {
+    fn from(error: OwnError) -> Self {
+        match error {
+            OwnError::System { .. } => Self::Refused(error.to_string()),
+            _ => Self::NotOwn(error.to_string()),
+        }
+    }
 }
 
 impl LabError {
@@ -87,6 +100,7 @@ impl LabError {
                 None => missing.first().map_or(String::new(), HostError::next),
             },
             Self::Host(error) => error.next(),
+            Self::NotOwn(_) => "have root own it and no other user write it: chown -R root: and chmod -R go-w; or name a place of your own: XDG_CACHE_HOME=DIR".to_owned(),
             Self::Journal(error) => error.next(),
         }
     }

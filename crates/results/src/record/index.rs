@@ -4,36 +4,48 @@
 //! So a run goes on if its index fails. Noting the same line twice changes nothing, so that
 //! rebuilding while a run goes on is harmless. WAL lets any SQLite client read meanwhile.
 
+mod rows;
+
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Transaction, params};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use self::rows::{TABLES, forget, has_rows, list, note, note_all};
 use super::error::RecordError;
 use super::read::Record;
-use stackrace_base::event::{Event, LogLine, Observation, RunStarted};
-use stackrace_base::owned::OwnDir;
+use super::summary::{IndexedRun, RunSummary, summary};
+use stackrace_base::event::LogLine;
+use stackrace_base::owned::{FileState, OwnDir};
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
-pub(super) const SCHEMA: i32 = 2;
+pub(super) const SCHEMA: i32 = 3;
 /// Name of the index in the store's directory.
 pub(super) const INDEX: &str = "stackrace.db";
 /// Longest wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Every table, in an order in which they can be dropped.
-const TABLES: [&str; 11] = [
-    "metrics",
-    "operations",
-    "devices",
-    "checks",
-    "trials",
-    "workload_metrics",
-    "workloads",
-    "levels",
-    "configurations",
-    "environment",
-    "runs",
-];
+/// Statements that are kept parsed: all of them.
+const STATEMENTS: usize = 64;
+/// Reason for which something was not mended in the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unhealed {
+    /// Another process writes, or the system refuses: the next one that lists runs tries again.
+    Later,
+    /// The file itself is damaged, so it must be made anew.
+    Damaged,
+}
+
+impl From<rusqlite::Error> for Unhealed {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                Self::Damaged
+            }
+            _ => Self::Later,
+        }
+    }
+}
 
 /// The index of a store, open for writing.
 #[derive(Debug)]
@@ -72,7 +84,7 @@ impl Index {
 
     /// Makes the index below `store` anew from records: in place, in one transaction, where the
     /// file is sound (readers see the old content, then the new), else in a new file.
-    pub(super) fn rebuild<R: Iterator<Item = Record>>(
+    pub(super) fn rebuild<R: Iterator<Item = IndexedRun>>(
         store: &Path,
         records: impl Fn() -> R,
     ) -> Result<Self, RecordError> {
@@ -115,7 +127,7 @@ impl Index {
                 .connection
                 // Locked from its beginning: a transaction that first reads and then writes fails if
                 // another process wrote in between.
-                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
             note(&transaction, run, line)?;
             transaction.commit()
         };
@@ -130,13 +142,96 @@ impl Index {
         let mut take_out = || {
             let transaction = self
                 .connection
-                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            for table in TABLES {
-                transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
-            }
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            forget(&transaction, run)?;
             transaction.commit()
         };
         take_out().map_err(|error| failed("write", &error))
+    }
+
+    /// Summaries of the runs, each with the state of the log it was made of.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn listed(&self) -> Result<HashMap<String, (FileState, RunSummary)>, RecordError> {
+        let read = || -> rusqlite::Result<_> {
+            let mut statement = self.connection.prepare("SELECT * FROM listed")?;
+            let rows = statement.query_map([], |row| {
+                let state = FileState {
+                    bytes: row.get::<_, i64>(1)?.cast_unsigned(),
+                    modified_ns: row.get(2)?,
+                    changed_ns: row.get(3)?,
+                    inode: row.get::<_, i64>(4)?.cast_unsigned(),
+                };
+                // One that cannot be read is made again of its log.
+                let summary = serde_json::from_str(row.get_ref(5)?.as_str()?).ok();
+                Ok((row.get(0)?, summary.map(|summary| (state, summary))))
+            })?;
+            let mut listed = HashMap::new();
+            for row in rows {
+                if let (run, Some(entry)) = row? {
+                    listed.insert(run, entry);
+                }
+            }
+            Ok(listed)
+        };
+        read().map_err(|error| failed("read", &error))
+    }
+
+    /// Keeps the summary of a log in this state, which no program writes, and makes the rows of its run
+    /// anew where they cannot be those of the log. `changed`: another state of it was listed.
+    ///
+    /// # Errors
+    /// Nothing is entered then.
+    pub(super) fn heal(
+        &mut self,
+        record: &Record,
+        state: &FileState,
+        summary: &RunSummary,
+        changed: bool,
+    ) -> Result<(), Unhealed> {
+        // Who lists runs does not wait for a writer: the next one heals as well.
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let run = &record.head.run;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if changed || !has_rows(&transaction, record)? {
+            forget(&transaction, run)?;
+            note_all(&transaction, record)?;
+        }
+        list(&transaction, state, summary)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Takes out the runs that are not among these.
+    ///
+    /// # Errors
+    /// They are still there; the next one that lists runs tries again.
+    pub(super) fn forget_others(&mut self, runs: &HashSet<&str>) -> Result<(), Unhealed> {
+        let mut gone: Vec<String> = Vec::new();
+        {
+            let all = "SELECT run FROM runs UNION SELECT run FROM listed";
+            let mut statement = self.connection.prepare(all)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let run = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+                if !runs.contains(run) {
+                    gone.push(run.to_owned());
+                }
+            }
+        }
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for run in &gone {
+            forget(&transaction, run)?;
+        }
+        Ok(transaction.commit()?)
     }
 
     /// Every row of every table as text, in a fixed order.
@@ -186,6 +281,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // Readers go on reading while a run writes.
     connection.pragma_update(None, "journal_mode", "wal")?;
     // Derived data: consistent after a power cut is enough, the last rows may be missing.
@@ -224,10 +320,9 @@ fn remove(store: &OwnDir) -> Result<(), RecordError> {
 
 fn fill(
     connection: &mut Connection,
-    records: impl Iterator<Item = Record>,
+    runs: impl Iterator<Item = IndexedRun>,
 ) -> rusqlite::Result<()> {
-    let transaction =
-        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // In one transaction: a client that reads meanwhile sees all of the old rows or all of the new.
     transaction.execute_batch("DROP VIEW IF EXISTS results")?;
     for table in TABLES {
@@ -235,263 +330,11 @@ fn fill(
     }
     transaction.execute_batch(include_str!("schema.sql"))?;
     transaction.pragma_update(None, "user_version", SCHEMA)?;
-    for record in records {
-        for line in &record.lines {
-            note(&transaction, &record.head.run, line)?;
+    for (record, state) in runs {
+        note_all(&transaction, &record)?;
+        if let Some(state) = &state {
+            list(&transaction, state, &summary(&record))?;
         }
     }
     transaction.commit()
-}
-
-fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()> {
-    match &line.event {
-        Event::RunStarted(head) => note_head(to, line, head),
-        Event::RunResumed { .. } => to
-            .execute(
-                // The run goes on, so what was its end is one no more.
-                "UPDATE runs SET ended_at = NULL, ended_reason = NULL, ended_detail = NULL WHERE run = ?1",
-                params![run],
-            )
-            .map(drop),
-        Event::Trial(trial) => note_trial(to, run, trial),
-        // Rounds end in order, so their number is their count.
-        Event::RoundFinished { round, .. } => to
-            .execute(
-                "UPDATE runs SET rounds_complete = max(rounds_complete, ?2) WHERE run = ?1",
-                params![run, round],
-            )
-            .map(drop),
-        Event::Checked {
-            rounds,
-            sentence,
-            dropped,
-            ..
-        } => {
-            to.execute(
-                "INSERT OR REPLACE INTO checks VALUES (?1, ?2, ?3)",
-                params![run, rounds, sentence],
-            )?;
-            for &configuration in dropped {
-                to.execute(
-                    "UPDATE configurations SET dropped_after = coalesce(dropped_after, ?3) WHERE run = ?1 AND configuration = ?2",
-                    params![run, position(configuration), rounds],
-                )?;
-            }
-            Ok(())
-        }
-        Event::RunEnded { reason, detail } => to
-            .execute(
-                "UPDATE runs SET ended_at = ?2, ended_reason = ?3, ended_detail = ?4 WHERE run = ?1",
-                params![run, line.at, reason, detail],
-            )
-            .map(drop),
-        Event::Imported(_)
-        | Event::RoundStarted { .. }
-        | Event::StackSetUp { .. }
-        | Event::StackTornDown { .. }
-        | Event::Command(_)
-        | Event::Promised(_)
-        | Event::Cut(_)
-        | Event::Warned { .. } => Ok(()),
-    }
-}
-
-fn note_head(to: &Transaction<'_>, line: &LogLine, head: &RunStarted) -> rusqlite::Result<()> {
-    let run = &head.run;
-    let entered = to.execute(
-        "INSERT OR IGNORE INTO runs (run, format, stackrace, title, study_name, study_hash,
-             command, seed, comparison, margin, confidence, rounds_max, time_max_ns, started_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        params![
-            run,
-            head.format,
-            head.stackrace,
-            head.title,
-            head.study_name,
-            head.study_hash,
-            head.command.join(" "),
-            // As text: a seed may exceed what an INTEGER of SQLite holds.
-            head.seed.to_string(),
-            head.decide.comparison,
-            head.decide.margin,
-            head.decide.confidence,
-            head.decide.rounds_max,
-            whole(head.decide.time_max_ns),
-            line.at
-        ],
-    )?;
-    // The run is there already, with its configurations; a rebuild meets it again.
-    if entered == 0 {
-        return Ok(());
-    }
-    for (at, fact) in head.environment.iter().enumerate() {
-        to.execute(
-            "INSERT INTO environment VALUES (?1, ?2, ?3, ?4)",
-            params![run, position(at), fact.name, fact.value],
-        )?;
-    }
-    for (at, configuration) in head.configurations.iter().enumerate() {
-        to.execute(
-            "INSERT INTO configurations VALUES (?1, ?2, ?3, NULL)",
-            params![run, position(at), configuration.name],
-        )?;
-        for (factor, level) in head.factors.iter().zip(&configuration.levels) {
-            to.execute(
-                // A study may give two factors one name only by hand-made logs: the last one counts
-                // then.
-                "INSERT OR REPLACE INTO levels VALUES (?1, ?2, ?3, ?4)",
-                params![run, position(at), factor, level],
-            )?;
-        }
-    }
-    note_workloads(to, head)
-}
-
-fn note_workloads(to: &Transaction<'_>, head: &RunStarted) -> rusqlite::Result<()> {
-    let run = &head.run;
-    for (at, workload) in head.workloads.iter().enumerate() {
-        to.execute(
-            "INSERT INTO workloads VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                run,
-                position(at),
-                workload.name,
-                workload.kind,
-                workload.summary,
-                workload.weight
-            ],
-        )?;
-        for (metric, head) in workload.metrics.iter().enumerate() {
-            to.execute(
-                "INSERT INTO workload_metrics VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![
-                    run,
-                    position(at),
-                    position(metric),
-                    head.name,
-                    head.unit,
-                    head.better.word()
-                ],
-            )?;
-        }
-    }
-    Ok(())
-}
-
-fn note_trial(to: &Transaction<'_>, run: &str, trial: &Observation) -> rusqlite::Result<()> {
-    let number: i64 = to.query_row(
-        // Trials have no number in the log. Their position follows from the order of the lines.
-        "SELECT coalesce(max(trial), 0) + 1 FROM trials WHERE run = ?1",
-        params![run],
-        |row| row.get(0),
-    )?;
-    // The same line twice: its round, position and workload are taken, and so are its rows.
-    if insert_trial(to, run, number, trial)? == 0 {
-        return Ok(());
-    }
-    for (at, value) in trial.metrics.iter().enumerate() {
-        to.execute(
-            "INSERT INTO metrics SELECT run, ?2, metric, name, unit, ?5 FROM workload_metrics
-             WHERE run = ?1 AND workload = ?3 AND metric = ?4",
-            params![run, number, position(trial.workload), position(at), value],
-        )?;
-    }
-    for (phase_at, phase) in trial.phases.iter().enumerate() {
-        for (at, op) in phase.operations.iter().enumerate() {
-            to.execute(
-                "INSERT INTO operations VALUES
-                     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-                params![
-                    run,
-                    number,
-                    position(phase_at),
-                    position(at),
-                    phase.name,
-                    op.op,
-                    whole(op.count),
-                    whole(op.bytes),
-                    whole(op.latency_ns_min),
-                    op.latency_ns_mean,
-                    whole(op.latency_ns_p50),
-                    whole(op.latency_ns_p95),
-                    whole(op.latency_ns_p99),
-                    op.latency_ns_p999.map(whole),
-                    whole(op.latency_ns_max)
-                ],
-            )?;
-        }
-    }
-    for (at, device) in trial.counted.devices.iter().enumerate() {
-        to.execute(
-            "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            params![
-                run,
-                number,
-                position(at),
-                device.device,
-                whole(device.reads),
-                whole(device.read_bytes),
-                whole(device.writes),
-                whole(device.written_bytes),
-                device.flushes.map(whole),
-                whole(device.busy_ns),
-                whole(device.weighted_ns)
-            ],
-        )?;
-    }
-    Ok(())
-}
-
-fn insert_trial(
-    to: &Transaction<'_>,
-    run: &str,
-    number: i64,
-    trial: &Observation,
-) -> rusqlite::Result<usize> {
-    let counted = &trial.counted;
-    to.execute(
-        "INSERT OR IGNORE INTO trials VALUES
-             (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-              ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
-        params![
-            run,
-            number,
-            trial.round,
-            position(trial.position),
-            position(trial.configuration),
-            position(trial.workload),
-            trial.ended.word(),
-            trial.ended.error(),
-            trial.started_at,
-            whole(trial.prepare_ns),
-            whole(trial.settle_ns),
-            whole(trial.elapsed_ns),
-            trial.settled.caches,
-            trial.settled.remounted,
-            trial.settled.resident_bytes.map(whole),
-            trial.settled.prepared_bytes.map(whole),
-            whole(counted.cpu_user_ns),
-            whole(counted.cpu_system_ns),
-            whole(counted.cpu_machine_busy_ns),
-            whole(counted.cpu_steal_ns),
-            counted.cpus,
-            whole(counted.asked_read_bytes),
-            whole(counted.fetched_bytes),
-            whole(counted.sent_bytes),
-            counted.cache_hit_bytes.map(whole),
-            counted.pressure_cpu_ns.map(whole),
-            counted.pressure_io_ns.map(whole),
-            counted.pressure_memory_ns.map(whole),
-            trial.notes.join("\n")
-        ],
-    )
-}
-
-/// SQLite's whole numbers are signed; what does not fit is shown as the largest.
-fn whole(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn position(value: usize) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -8,12 +8,14 @@
 mod error;
 #[cfg_attr(not(feature = "sqlite"), path = "no_index.rs")]
 mod index;
+mod listed;
 mod log;
 mod losses;
 mod now;
 mod read;
 mod source;
 mod store;
+mod summary;
 mod tags;
 
 pub use error::RecordError;
@@ -22,8 +24,9 @@ pub use log::Log;
 pub use losses::RecordedLoss;
 pub use now::{Now, NowFile};
 pub use read::Record;
-pub use source::{LogVersion, RunSource, StoredRuns};
-pub use store::{RunSummary, Store, run_id};
+pub use source::{RunSource, StoredRuns};
+pub use store::{LogVersion, Store, run_id};
+pub use summary::RunSummary;
 
 #[cfg(any(test, feature = "testing"))]
 mod testing;

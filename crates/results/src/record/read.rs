@@ -80,6 +80,11 @@ impl Record {
             match LogLine::read(text) {
                 Ok(line) => {
                     if let (0, Event::RunStarted(started)) = (index, &line.event) {
+                        // Fields that have since been renamed may be missing unnoticed: an older log
+                        // that happens to parse is refused like one that does not.
+                        if started.format < FORMAT {
+                            return Err(old_format(path, started.format.into()));
+                        }
                         head = Some((**started).clone());
                     }
                     lines.push(line);
@@ -87,11 +92,6 @@ impl Record {
                 Err(error) if index == 0 => return Err(no_head(path, text, &error)),
                 Err(error) => notes.push(skipped(index + 1, text, &error)),
             }
-        }
-        // Fields that have since been renamed may be missing unnoticed: an older
-        // log that happens to parse is refused like one that does not.
-        if let Some(head) = head.as_ref().filter(|head| head.format < FORMAT) {
-            return Err(old_format(path, head.format.into()));
         }
         let Some(head) = head else {
             return Err(RecordError::NoHead {
@@ -164,6 +164,16 @@ impl Record {
     /// Every trial, in the order they ended.
     pub fn trials(&self) -> impl DoubleEndedIterator<Item = &Observation> {
         self.events().filter_map(|event| match event {
+            Event::Trial(observation) => Some(&**observation),
+            _ => None,
+        })
+    }
+
+    /// The trials that ended after a round was begun for the first time, the last one first.
+    pub fn trials_since(&self, round: u32) -> impl Iterator<Item = &Observation> {
+        let begins = move |event: &&Event| matches!(event, Event::RoundStarted { round: begun, .. } if *begun < round);
+        let since = self.events().rev().take_while(move |event| !begins(event));
+        since.filter_map(|event| match event {
             Event::Trial(observation) => Some(&**observation),
             _ => None,
         })

@@ -22,6 +22,16 @@ CREATE TABLE runs (
     ended_detail    TEXT
 ) STRICT;
 
+-- What lists of runs show, with the state of the log it was made of.
+CREATE TABLE listed (
+    run             TEXT PRIMARY KEY,
+    log_bytes       INTEGER NOT NULL,
+    log_modified_ns INTEGER NOT NULL,
+    log_changed_ns  INTEGER NOT NULL,
+    log_inode       INTEGER NOT NULL,
+    summary         TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE environment (
     run   TEXT NOT NULL REFERENCES runs,
     fact  INTEGER NOT NULL,

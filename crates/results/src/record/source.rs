@@ -1,16 +1,16 @@
 //! Where runs are read from: a store on this machine, or a database that a team shares.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::error::RecordError;
+use super::listed::Summaries;
 use super::now::Now;
 use super::read::Record;
-use super::store::{RunSummary, Store};
-
-/// Changes whenever a run's log does: its bytes, and another number.
-pub type LogVersion = (u64, i128);
+use super::store::{LogVersion, Store};
+use super::summary::RunSummary;
+use stackrace_base::owned::FileState;
 
 /// Runs that can be read.
 pub trait RunSource: std::fmt::Debug + Send + Sync {
@@ -18,7 +18,7 @@ pub trait RunSource: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// They cannot be listed.
-    fn summaries(&self) -> Result<Vec<RunSummary>, RecordError>;
+    fn summaries(&self) -> Result<Vec<Arc<RunSummary>>, RecordError>;
 
     /// Returns true if there is a run of exactly this id. To be asked before anything else about a
     /// run whose id a visitor named.
@@ -48,7 +48,7 @@ pub trait RunSource: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct StoredRuns {
     store: Store,
-    summaries: Mutex<HashMap<String, (LogVersion, RunSummary)>>,
+    summaries: Mutex<Arc<Summaries>>,
 }
 
 impl StoredRuns {
@@ -59,35 +59,31 @@ impl StoredRuns {
             summaries: Mutex::default(),
         }
     }
-
-    fn summary(&self, run: &str) -> RunSummary {
-        let version = self.store.version(run).ok();
-        // The lock is not held while a log is read, or every other page would wait for it.
-        let known = self.summaries.lock().get(run).cloned();
-        if let (Some(version), Some((of, summary))) = (version, known)
-            && of == version
-        {
-            return summary;
-        }
-        let summary = self.store.summary(run);
-        if let Some(version) = version {
-            let entry = (version, summary.clone());
-            self.summaries.lock().insert(run.to_owned(), entry);
-        }
-        summary
-    }
 }
 
 impl RunSource for StoredRuns {
-    fn summaries(&self) -> Result<Vec<RunSummary>, RecordError> {
-        let ids = self.store.ids()?;
-        Ok(ids.iter().map(|run| self.summary(run)).collect())
+    fn summaries(&self) -> Result<Vec<Arc<RunSummary>>, RecordError> {
+        // The lock is not held while a log is read, or every other page would wait for it.
+        let known = Arc::clone(&*self.summaries.lock());
+        let listed = self.store.listed(&known)?;
+        let all: Vec<Arc<RunSummary>> = listed.iter().map(|(_, run)| Arc::clone(run)).collect();
+        let same = |(state, run): &(Option<FileState>, Arc<RunSummary>)| match known.get(&run.run) {
+            Some((of, known)) => Some(*of) == *state && Arc::ptr_eq(known, run),
+            None => state.is_none(),
+        };
+        // Only the runs that are there: those that were removed must not take memory for ever.
+        if known.len() != listed.len() || !listed.iter().all(same) {
+            let kept = listed
+                .into_iter()
+                .filter_map(|(state, run)| Some((run.run.clone(), (state?, run))));
+            *self.summaries.lock() = Arc::new(kept.collect());
+        }
+        Ok(all)
     }
 
     fn holds(&self, run: &str) -> bool {
         // An id is never made part of a path before it is known to be one.
-        let ids = self.store.ids();
-        ids.is_ok_and(|ids| ids.iter().any(|id| id == run))
+        Record::fits_id(run) && self.store.has_log(run)
     }
 
     fn version(&self, run: &str) -> Option<LogVersion> {

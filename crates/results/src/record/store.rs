@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,9 +20,10 @@ use super::index::Index;
 use super::log::{self, LOG, Log};
 use super::now::{self, Now, NowFile};
 use super::read::Record;
+use super::summary::{RunSummary, summary};
 use super::tags;
 use stackrace_base::appendlog::split_torn;
-use stackrace_base::event::{Event, LogLine, RunStarted};
+use stackrace_base::event::{LogLine, RunStarted};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::Clock;
 
@@ -33,40 +35,16 @@ const RUNS: &str = "runs";
 const LISTED: usize = 5;
 /// Characters of an id that are its time: `2026-11-21T1405`.
 const ID_TIME: usize = 15;
+/// Most bytes of a first line that are read where no more of a log is wanted: it holds the whole study.
+const HEAD_MAX: u64 = 16 << 20;
+
+/// Changes whenever a run's log does: its bytes, and another number.
+pub type LogVersion = (u64, i128);
 
 /// A directory of runs.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
-}
-
-/// One run in a list.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct RunSummary {
-    /// Its id.
-    pub run: String,
-    /// Title of the study; empty where the log cannot be read.
-    pub title: String,
-    /// Hash of the study's text; empty alike.
-    pub study_hash: String,
-    /// Start of the run, RFC 3339.
-    pub started_at: String,
-    /// Names of the configurations.
-    pub configurations: Vec<String>,
-    /// Number of workloads.
-    pub workloads: usize,
-    /// Complete rounds.
-    pub rounds: usize,
-    /// Trials, complete or not.
-    pub trials: usize,
-    /// Reason of its end (`decided` …); `None` if it is going on, or it was killed.
-    pub ended: Option<String>,
-    /// The verdict's sentence at the last look.
-    pub sentence: Option<String>,
-    /// Words the user put on it, sorted.
-    pub tags: Vec<String>,
-    /// Reason for which the log cannot be read.
-    pub unreadable: Option<String>,
 }
 
 /// Makes a run's id from a time of day (RFC 3339) and some entropy: `2026-11-21T1405-k3f9`.
@@ -137,7 +115,7 @@ impl Store {
     }
 
     /// The directory of a run, held open.
-    fn own(&self, run: &str) -> Result<OwnDir, RecordError> {
+    pub(super) fn own(&self, run: &str) -> Result<OwnDir, RecordError> {
         Ok(self.all()?.dir(run)?)
     }
 
@@ -248,16 +226,8 @@ impl Store {
     ///
     /// # Errors
     /// The log is not there.
-    pub fn version(&self, run: &str) -> Result<(u64, i128), RecordError> {
-        use std::os::unix::fs::MetadataExt;
-        let dir = self.own(run)?;
-        let meta = dir
-            .read(LOG)?
-            .metadata()
-            .map_err(|source| RecordError::system("look at", &dir.path().join(LOG), source))?;
-        // The length alone misses a log that was replaced by one of equal length.
-        let changed = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-        Ok((meta.len(), changed))
+    pub fn version(&self, run: &str) -> Result<LogVersion, RecordError> {
+        version(&self.own(run)?)
     }
 
     /// Ids of all runs, oldest first.
@@ -265,29 +235,28 @@ impl Store {
     /// # Errors
     /// The directory cannot be listed.
     pub fn ids(&self) -> Result<Vec<String>, RecordError> {
-        let runs = self.all()?;
-        let mut ids = Vec::new();
-        for name in runs.names()? {
-            // One that is refused is listed: reading it says why.
-            let listed = match runs.dir(&name) {
-                Ok(dir) => dir.has(LOG),
-                Err(OwnError::System { .. }) => false,
-                Err(_) => true,
-            };
-            if listed && let Ok(name) = name.into_string() {
-                ids.push(name);
-            }
-        }
-        ids.sort_unstable();
-        Ok(ids)
+        self.each(|run, _| run)
     }
 
-    /// Every run, oldest first; one that cannot be read is listed with the reason.
-    ///
-    /// # Errors
-    /// The directory cannot be listed.
-    pub fn runs(&self) -> Result<Vec<RunSummary>, RecordError> {
-        Ok(self.ids()?.iter().map(|run| self.summary(run)).collect())
+    /// Looks at each run, oldest first, in its directory. `None`: it is refused, and reading says why.
+    pub(super) fn each<T>(
+        &self,
+        look: impl Fn(String, Option<&OwnDir>) -> T,
+    ) -> Result<Vec<T>, RecordError> {
+        let runs = self.all()?;
+        let mut found = Vec::new();
+        for name in runs.names()? {
+            // One at a time: a process may hold only so many open.
+            let dir = match runs.dir(&name) {
+                Ok(dir) if dir.has(LOG) => Some(dir),
+                Ok(_) | Err(OwnError::System { .. }) => continue,
+                Err(_) => None,
+            };
+            if let Ok(name) = name.into_string() {
+                found.push(look(name, dir.as_ref()));
+            }
+        }
+        Ok(found)
     }
 
     /// Tags of a run, by its whole id.
@@ -340,7 +309,13 @@ impl Store {
         let mut matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(wanted)).collect();
         // An id that begins like this is meant first, so that no tag can hide a run.
         if matching.is_empty() {
-            matching.extend(ids.iter().filter(|id| self.tags(id).contains(wanted)));
+            // The directory of all runs is walked to once, not for each of thousands.
+            let runs = self.all()?;
+            let tagged = |id: &&String| {
+                runs.dir(id)
+                    .is_ok_and(|dir| tags::read(&dir).contains(wanted))
+            };
+            matching.extend(ids.iter().filter(tagged));
         }
         match matching.as_slice() {
             [one] => Ok((*one).clone()),
@@ -364,14 +339,25 @@ impl Store {
 
     /// One run for a list; one that cannot be read is listed with the reason.
     pub fn summary(&self, run: &str) -> RunSummary {
+        self.read_or_said(run).1
+    }
+
+    /// A run that is read now, and its summary, which says why if it cannot be read.
+    pub(super) fn read_or_said(&self, run: &str) -> (Option<Record>, RunSummary) {
         match self.read_run(run) {
-            Ok(record) => self.summary_of(&record),
-            Err(error) => RunSummary {
-                run: run.to_owned(),
-                unreadable: Some(error.to_string()),
-                tags: self.tags(run).into_iter().collect(),
-                ..RunSummary::default()
-            },
+            Ok(record) => {
+                let summary = self.summary_of(&record);
+                (Some(record), summary)
+            }
+            Err(error) => {
+                let summary = RunSummary {
+                    run: run.to_owned(),
+                    unreadable: Some(error.to_string()),
+                    tags: self.tags(run).into_iter().collect(),
+                    ..RunSummary::default()
+                };
+                (None, summary)
+            }
         }
     }
 
@@ -381,6 +367,23 @@ impl Store {
             tags: self.tags(&record.head.run).into_iter().collect(),
             ..summary(record)
         }
+    }
+
+    /// The first line of a run's log, by the run's whole id: however long the log is, no more is read.
+    ///
+    /// # Errors
+    /// It cannot be read, or begins no run.
+    pub fn first_line(&self, run: &str) -> Result<LogLine, RecordError> {
+        let dir = self.own(run)?;
+        let path = dir.path().join(LOG);
+        let mut line = Vec::new();
+        let file = BufReader::new(dir.read(LOG)?).take(HEAD_MAX);
+        { file }
+            .read_until(b'\n', &mut line)
+            .map_err(|source| RecordError::system("read", &path, source))?;
+        let mut record = Record::parse(&line, &path)?;
+        record.is_of_run(&path)?;
+        Ok(record.lines.remove(0))
     }
 
     /// Reads a run by its whole id, with the bytes of its whole lines.
@@ -405,30 +408,7 @@ impl Store {
         self.read_run(&self.find(wanted)?)
     }
 
-    /// Opens the index. One that is missing, damaged or of an older schema is rebuilt from the
-    /// logs.
-    ///
-    /// # Errors
-    /// The index cannot be used; nothing else is affected.
-    pub fn index(&self) -> Result<Index, RecordError> {
-        match Index::open(&self.dir)? {
-            Some(index) => Ok(index),
-            None => self.reindex(),
-        }
-    }
-
-    /// Rebuilds the index from the logs; runs that cannot be read are left out.
-    ///
-    /// # Errors
-    /// The index cannot be written.
-    pub fn reindex(&self) -> Result<Index, RecordError> {
-        let ids = self.ids()?;
-        // One damaged log must not keep the others out of the index.
-        let readable = || ids.iter().filter_map(|run| self.read_run(run).ok());
-        Index::rebuild(&self.dir, readable)
-    }
-
-    fn read_run(&self, run: &str) -> Result<Record, RecordError> {
+    pub(super) fn read_run(&self, run: &str) -> Result<Record, RecordError> {
         self.read_with_lines(run).map(|(record, _)| record)
     }
 
@@ -438,7 +418,12 @@ impl Store {
         let dated = self.newest_dated(ids.iter().filter(has_date));
         // A run in virtual time has no date in its id, nor in its log: the file's time tells.
         let others = ids.iter().filter(|id| !has_date(id));
-        let changed = |id: &&String| self.version(id).map_or(0, |(_, changed)| changed);
+        let runs = self.all();
+        let changed = |id: &&String| {
+            let dir = runs.as_ref().ok().and_then(|runs| runs.dir(id).ok());
+            dir.and_then(|dir| version(&dir).ok())
+                .map_or(0, |(_, changed)| changed)
+        };
         let newest = dated.into_iter().chain(others).max_by_key(changed);
         newest.cloned().unwrap_or_default()
     }
@@ -450,44 +435,23 @@ impl Store {
         let time = |id: &String| id.chars().take(ID_TIME).collect::<String>();
         let minute = time(ids.clone().last()?);
         ids.filter(|id| time(id) == minute).max_by_key(|id| {
-            let began = self
-                .read_run(id)
-                .map(|record| record.started_at().to_owned())
-                .unwrap_or_default();
+            let began = self.first_line(id).map(|line| line.at).unwrap_or_default();
             // Ids hold the minute only: two runs of one minute are told apart by their logs.
             (began, (*id).clone())
         })
     }
 }
 
-fn summary(record: &Record) -> RunSummary {
-    let sentence = record
-        .lines
-        .iter()
-        .rev()
-        .find_map(|line| match &line.event {
-            Event::Checked { sentence, .. } => Some(sentence.clone()),
-            _ => None,
-        });
-    RunSummary {
-        run: record.head.run.clone(),
-        title: record.head.title.clone(),
-        study_hash: record.head.study_hash.clone(),
-        started_at: record.started_at().to_owned(),
-        configurations: record
-            .head
-            .configurations
-            .iter()
-            .map(|configuration| configuration.name.clone())
-            .collect(),
-        workloads: record.head.workloads.len(),
-        rounds: record.complete_rounds().len(),
-        trials: record.trials().count(),
-        ended: record.ended().map(|ended| ended.reason.to_owned()),
-        sentence,
-        tags: Vec::new(),
-        unreadable: None,
-    }
+/// Bytes and time of the last change of the log in a run's directory.
+fn version(dir: &OwnDir) -> Result<LogVersion, RecordError> {
+    // Opened, not only looked at: what another user can write is refused.
+    dir.read(LOG)?;
+    let state = dir.state(LOG).ok_or_else(|| {
+        let gone = std::io::ErrorKind::NotFound.into();
+        RecordError::system("look at", &dir.path().join(LOG), gone)
+    })?;
+    // The length alone misses a log that was replaced by one of equal length.
+    Ok((state.bytes, i128::from(state.modified_ns)))
 }
 
 /// The ids most like what was asked for, best first.

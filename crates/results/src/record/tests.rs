@@ -323,6 +323,38 @@ fn a_run_in_virtual_time_is_the_last_where_its_log_was_written_last() {
 }
 
 #[test]
+fn the_first_line_of_a_log_is_read_without_the_rest() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    write(&store, run);
+    let path = store.run_dir(run).join("log.jsonl");
+    let mut log = std::fs::File::options().append(true).open(&path).unwrap();
+    log.write_all(b"\xff no line of ours").unwrap();
+    let line = store.first_line(run).unwrap();
+    assert!(matches!(line.event, Event::RunStarted(head) if head.run == run));
+    std::fs::write(&path, "{}\n").unwrap();
+    assert!(store.first_line(run).is_err());
+}
+
+#[test]
+fn what_is_no_id_is_no_run_whatever_lies_there() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    write(&store, run);
+    let runs = StoredRuns::new(store);
+    assert!(runs.holds(run));
+    for other in [
+        "",
+        ".",
+        "..",
+        "2026-11-21T1405-aaa",
+        "2026-11-21T1405-aaaa/",
+    ] {
+        assert!(!runs.holds(other), "{other:?}");
+    }
+}
+
+#[test]
 fn ids_sort_by_time_and_tell_two_runs_of_a_minute_apart() {
     let id = run_id("2026-11-21T14:05:59.123Z", 12_345);
     assert!(id.starts_with("2026-11-21T1405-"), "{id}");
@@ -342,6 +374,21 @@ fn a_failed_round_is_not_complete() {
             .count(),
         3
     );
+}
+
+#[test]
+fn the_trials_since_a_round_are_those_of_that_round_and_later() {
+    let record = sample::with_failure();
+    for round in 1..=6 {
+        let since: Vec<u32> = record
+            .trials_since(round)
+            .map(|trial| trial.round)
+            .collect();
+        let mut expected: Vec<u32> = record.trials().map(|trial| trial.round).collect();
+        expected.retain(|of| *of >= round);
+        expected.reverse();
+        assert_eq!(since, expected, "round {round}");
+    }
 }
 
 #[test]

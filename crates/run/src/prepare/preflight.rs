@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::prepare::context::Context;
-use stackrace_base::failure::Failure;
+use stackrace_base::failure::{Failure, next_line};
 use stackrace_base::unit;
 use stackrace_layers::stack::{self, Danger, Site, Stack, StackError};
 use stackrace_machine::host::plan::{Fault, PlanHost, Step};
@@ -173,7 +173,7 @@ pub fn dangers_text(study: &Study) -> String {
     let dangers = dangers(study, &[]);
     let lines = dangers.iter().map(|danger| match danger {
         Danger::Lost(what) => format!("would be lost {what}\n"),
-        Danger::Refused(error) => format!("refused: {error}\n  next: {}\n", error.next()),
+        Danger::Refused(error) => format!("refused: {error}\n{}", next_line(2, &error.next())),
     });
     match dangers.is_empty() {
         true => String::new(),

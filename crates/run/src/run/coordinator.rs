@@ -9,7 +9,7 @@ use super::ledger::{Ledger, SharedLedger};
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{self, Evidence, State};
+use stackrace_judge::verdict::{self, CourseMemory, Evidence, State};
 use stackrace_load::workload::Slicing;
 use stackrace_remote::agent::message::Turn;
 use stackrace_study::plan;
@@ -116,9 +116,10 @@ impl Coordinator<'_> {
 
     fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {
         let decide = &self.study.decide;
+        let courses = CourseMemory::default();
         loop {
             let done = self.ledger.lock().record().complete_rounds().len() as u32;
-            if let Some(end) = self.look(done)? {
+            if let Some(end) = self.look(done, &courses)? {
                 return Ok(end);
             }
             if done >= decide.rounds_max {
@@ -161,14 +162,17 @@ impl Coordinator<'_> {
     }
 
     /// Checks the results after a round, from the third on.
-    fn look(&self, done: u32) -> Result<Option<(Reason, String)>, Broken> {
+    fn look(&self, done: u32, courses: &CourseMemory) -> Result<Option<(Reason, String)>, Broken> {
         if done < FIRST_LOOK {
             return Ok(None);
         }
         let (verdict, dropped, whole, before) = {
             let ledger = self.ledger.lock();
             let record = ledger.record();
-            let mut evidence = Evidence::of(record);
+            let mut evidence = Evidence {
+                courses: Some(courses),
+                ..Evidence::of(record)
+            };
             let before = record.checked_at(done);
             // The check is on record already, from an execution that ended right after it: what it
             // decided stands.
@@ -259,7 +263,7 @@ impl Coordinator<'_> {
     /// Configurations that are still tried.
     fn live(&self) -> Vec<usize> {
         let ledger = self.ledger.lock();
-        let dropped = Evidence::of(ledger.record()).dropped;
+        let dropped = Evidence::dropped_of(ledger.record());
         (0..self.study.configurations.len())
             .filter(|t| !dropped.iter().any(|(gone, _)| gone == t))
             .collect()
@@ -327,11 +331,13 @@ impl Coordinator<'_> {
         let turns = order.iter().copied().enumerate();
         // The order was drawn when others were live, too; a resumed round keeps it.
         let turns = turns.filter(|(_, configuration)| live.contains(configuration));
+        // Once for all of them: it takes all comparisons to say what is still open.
+        let asked = self.asked(round, false);
         let turns = turns.map(|(position, configuration)| Turn {
             round,
             position,
             configuration,
-            missing: self.missing(round, configuration),
+            missing: self.missing(round, configuration, &asked),
             keep: self.study.policy.provision == Provision::Once,
             lies_on: self.lies_on(configuration),
         });
@@ -470,8 +476,13 @@ impl Coordinator<'_> {
 
     /// Workloads of a configuration that have no complete trial in a round yet, of those that are
     /// still to be decided.
-    fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
-        let asked = self.asked(round, false).into_iter();
+    fn missing(
+        &self,
+        round: u32,
+        configuration: usize,
+        asked: &[(usize, TrialKind)],
+    ) -> Vec<usize> {
+        let asked = asked.iter().copied();
         let missing = asked.filter(|asked| {
             !self.has(round, configuration, *asked)
                 || self.lacks_cuts(round, configuration, asked.0)
@@ -482,7 +493,8 @@ impl Coordinator<'_> {
     /// Returns true if a configuration has a complete trial of that workload and kind in a round.
     fn has(&self, round: u32, configuration: usize, asked: (usize, TrialKind)) -> bool {
         let ledger = self.ledger.lock();
-        let mut trials = ledger.record().trials();
+        // From the last: nearly always it is one of the last round, or none is there yet.
+        let mut trials = ledger.record().trials_since(round);
         trials.any(|trial| {
             trial.round == round
                 && trial.configuration == configuration

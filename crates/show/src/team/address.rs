@@ -8,8 +8,8 @@ use postgres::Config;
 use postgres::config::{Host, SslMode};
 
 use super::password;
-use super::private::{Environment, private_text};
 use stackrace_base::failure::Failure;
+use stackrace_base::private::{Environment, private_text};
 
 /// Time a server that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);

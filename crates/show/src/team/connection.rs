@@ -4,9 +4,9 @@ use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use postgres::config::SslMode;
+use postgres::config::{Host, SslMode, SslNegotiation};
 use postgres::error::SqlState;
-use postgres::{Client, Error, NoTls};
+use postgres::{Client, Config, Error, NoTls};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -14,8 +14,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::SCHEMA;
 use super::address::TeamAddress;
-use super::private::FILE_MAX;
+use super::limited::{Allowance, Limited, Unencrypted};
 use stackrace_base::failure::Failure;
+use stackrace_base::private::FILE_MAX;
 
 /// Files where systems keep the certificates they trust.
 const TRUSTED: [&str; 4] = [
@@ -25,16 +26,47 @@ const TRUSTED: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// Connects.
+/// Characters of what a server says that are shown.
+const WORDS_MAX: usize = 2000;
+
+/// Connects; what the server sends is limited, so that it cannot make us hold whatever it likes.
 ///
 /// # Errors
 /// The server is not reached or refuses, or certificates cannot be read.
-pub(super) fn connect(address: &TeamAddress) -> Result<Client, Failure> {
+pub(super) fn connect(address: &TeamAddress, allowance: Allowance) -> Result<Client, Failure> {
+    let on_file = |host: &Host| matches!(host, Host::Unix(_));
     let connected = match address.config.get_ssl_mode() {
-        SslMode::Disable => address.config.connect(NoTls),
-        _ => address.config.connect(encrypted(address)?),
+        // The library wraps no socket of the file system. Users who can make one in its directory are
+        // trusted with what goes over it.
+        SslMode::Disable if address.config.get_hosts().iter().any(on_file) => {
+            address.config.connect(NoTls)
+        }
+        SslMode::Disable => plain(&address.config).connect(Limited {
+            encryption: Unencrypted,
+            allowance,
+        }),
+        _ => address.config.connect(Limited {
+            encryption: encrypted(address)?,
+            allowance,
+        }),
     };
     connected.map_err(|error| failed("connect to", address, &error))
+}
+
+/// The same database, reached through a stream of ours that encrypts nothing.
+fn plain(config: &Config) -> Config {
+    let mut config = config.clone();
+    // The library asks for the name that a certificate would have.
+    if config.get_hosts().is_empty() {
+        for address in config.get_hostaddrs().to_vec() {
+            config.host(&address.to_string());
+        }
+    }
+    // At once: the server is not asked if it speaks anything else.
+    config
+        .ssl_mode(SslMode::Require)
+        .ssl_negotiation(SslNegotiation::Direct);
+    config
 }
 
 fn encrypted(address: &TeamAddress) -> Result<MakeRustlsConnect, Failure> {
@@ -77,7 +109,7 @@ fn encrypted(address: &TeamAddress) -> Result<MakeRustlsConnect, Failure> {
 /// An error of the library as one for the user.
 pub(super) fn failed(tried: &str, address: &TeamAddress, error: &Error) -> Failure {
     let said = match error.as_db_error() {
-        Some(said) => said.message().to_owned(),
+        Some(said) => said.message().chars().take(WORDS_MAX).collect(),
         // The library's own text names no cause; that is one level below.
         None => {
             std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)

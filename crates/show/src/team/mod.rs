@@ -9,8 +9,8 @@
 mod address;
 mod connection;
 mod fill;
+mod limited;
 mod password;
-mod private;
 mod push;
 mod read;
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use postgres::Config;
 use postgres::config::Host;
 
-use super::private::{Environment, private_text};
 use stackrace_base::failure::Failure;
+use stackrace_base::private::{Environment, private_text};
 
 /// The file of passwords in the user's home.
 const FILE: &str = ".pgpass";

@@ -6,6 +6,7 @@ use postgres::{Client, Error, Transaction};
 use super::address::TeamAddress;
 use super::connection::{connect, failed, is_known, version};
 use super::fill::{enter, without_nul};
+use super::limited::Allowance;
 use super::{SCHEMA, TABLES};
 use crate::export;
 use stackrace_base::failure::Failure;
@@ -14,6 +15,8 @@ use stackrace_results::record::{Record, RunSummary};
 /// Number of the lock that is held while the tables are made: two may push into a new database at once. Any number does
 /// that no other program is likely to use.
 const MAKING: i64 = 0x7374_6163_6b72;
+/// Bytes that an answer of the server may have: pushing asks for single rows.
+const ANSWER_MAX: u64 = 1 << 20;
 /// Tables of the export that are kept beside the lines, and whether they have levels of factors.
 pub(super) const KEPT: [(&str, bool); 3] = [
     ("environment", false),
@@ -56,7 +59,7 @@ impl TeamWriter {
     /// # Errors
     /// The server refuses, or the tables are of another version. Nothing is changed then.
     pub fn open(address: TeamAddress) -> Result<Self, Failure> {
-        let mut client = connect(&address)?;
+        let mut client = connect(&address, Allowance::new(ANSWER_MAX))?;
         let found =
             ready(&mut client).map_err(|error| failed("make the tables in", &address, &error))?;
         is_known(&address, found)?;

@@ -12,6 +12,7 @@ use postgres::{Client, Error, Row};
 
 use super::address::TeamAddress;
 use super::connection::{connect, failed, is_known, version};
+use super::limited::Allowance;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::Clock;
 use stackrace_base::unit;
@@ -27,6 +28,8 @@ const LOG_MAX: usize = 256 << 20;
 const FRESH_NS: u64 = 1_000_000_000;
 /// Before each connection's first query: nothing is written through it, and no query hangs.
 const SETTINGS: &str = "SET default_transaction_read_only = on; SET statement_timeout = '30s'";
+/// Bytes that the answers on all connections may have together: one log of the largest size, and some.
+const ANSWERS_MAX: u64 = LOG_MAX as u64 + (64 << 20);
 /// A list of a run's names is read up to here.
 const LIST: &str =
     "SELECT run, left(title, 2000), left(study_hash, 200), started_at, configurations[1:2000],
@@ -36,9 +39,10 @@ const LIST: &str =
 /// The runs that people pushed into a database, read over a few connections.
 pub struct TeamRuns {
     address: TeamAddress,
+    allowance: Allowance,
     clients: [Mutex<Option<Client>>; CONNECTIONS],
     next: AtomicUsize,
-    list: Mutex<Option<(u64, Vec<RunSummary>)>>,
+    list: Mutex<Option<(u64, Vec<Arc<RunSummary>>)>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -57,7 +61,8 @@ impl TeamRuns {
     /// # Errors
     /// The server refuses, nothing was pushed there yet, or the tables are of another version.
     pub fn open(address: TeamAddress, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
-        let mut client = begun(&address)?;
+        let allowance = Allowance::new(ANSWERS_MAX);
+        let mut client = begun(&address, &allowance)?;
         let found = version(&mut client).map_err(|error| failed("read", &address, &error))?;
         let found = found.ok_or_else(|| {
             Failure::usage(format!("{} has no results of stackrace", address.shown))
@@ -68,6 +73,7 @@ impl TeamRuns {
         *clients[0].lock() = Some(client);
         Ok(Self {
             address,
+            allowance,
             clients,
             next: AtomicUsize::new(0),
             list: Mutex::new(None),
@@ -89,7 +95,7 @@ impl TeamRuns {
         for again in [true, false] {
             let client = match place.as_mut().filter(|client| !client.is_closed()) {
                 Some(client) => client,
-                None => place.insert(begun(&self.address).map_err(unread)?),
+                None => place.insert(begun(&self.address, &self.allowance).map_err(unread)?),
             };
             match question(client) {
                 // The server was restarted, say: what was only read can be asked once more.
@@ -144,8 +150,8 @@ impl TeamRuns {
 }
 
 /// A connection that only reads.
-fn begun(address: &TeamAddress) -> Result<Client, Failure> {
-    let mut client = connect(address)?;
+fn begun(address: &TeamAddress, allowance: &Allowance) -> Result<Client, Failure> {
+    let mut client = connect(address, allowance.clone())?;
     let set = client.batch_execute(SETTINGS);
     set.map_err(|error| failed("read", address, &error))?;
     Ok(client)
@@ -183,7 +189,7 @@ fn summary(row: &Row) -> Result<RunSummary, Error> {
 }
 
 impl RunSource for TeamRuns {
-    fn summaries(&self) -> Result<Vec<RunSummary>, RecordError> {
+    fn summaries(&self) -> Result<Vec<Arc<RunSummary>>, RecordError> {
         let now_ns = self.clock.now_ns();
         // Held while it is asked: those who wait find the new list here.
         let mut list = self.list.lock();
@@ -194,7 +200,8 @@ impl RunSource for TeamRuns {
         }
         let found = self.ask(|client| {
             let rows = client.query(LIST, &[&RUNS_MAX])?;
-            rows.iter().map(summary).collect::<Result<Vec<_>, _>>()
+            let rows = rows.iter().map(|row| summary(row).map(Arc::new));
+            rows.collect::<Result<Vec<_>, _>>()
         })?;
         *list = Some((now_ns, found.clone()));
         Ok(found)

@@ -197,3 +197,79 @@ fn the_first_line_that_fits_has_the_password() {
     assert_eq!(in_lines("h:1:d:u:p", ["h", "2", "d", "u"]), None);
     assert_eq!(in_lines("", ["h", "1", "d", "u"]), None);
 }
+
+/// A server that lets everybody in, and then says the same without end. Gives back its port, and how
+/// much of it was taken.
+fn endless(said: Vec<u8>) -> (u16, std::thread::JoinHandle<usize>) {
+    use std::io::{Read as _, Write as _};
+    /// More than the system keeps on the way.
+    const ENOUGH: usize = 64 << 20;
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        // AuthenticationOk, ReadyForQuery.
+        let _ = stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I");
+        let mut taken = 0;
+        while taken < ENOUGH && stream.write_all(&said).is_ok() {
+            taken += said.len();
+        }
+        taken
+    });
+    (port, server)
+}
+
+/// A message of the protocol.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[kind][..], &length.to_be_bytes(), body].concat()
+}
+
+#[test]
+fn a_server_cannot_make_us_hold_whatever_it_sends() {
+    let setting = |size: usize| [b"name\0", &*vec![b'a'; size], b"\0"].concat();
+    let row = [&[0, 1, 0, 1, 0, 0][..], &vec![b'a'; 1 << 16]].concat();
+    let notice = [b"SNOTICE\0M", &*vec![b'a'; 1 << 16], b"\0\0"].concat();
+    for (name, said) in [
+        (
+            "a message without end",
+            [b"D\x7f\xff\xff\xff", &*vec![b'a'; 1 << 16]].concat(),
+        ),
+        ("rows", message(b'D', &row)),
+        ("settings", message(b'S', &setting(1 << 16))),
+        ("small settings", message(b'S', &setting(8)).repeat(1 << 12)),
+        ("notices", message(b'N', &notice)),
+        (
+            "notifications",
+            message(b'A', &[&[0; 4][..], &setting(1 << 16)].concat()),
+        ),
+        (
+            "an error",
+            message(
+                b'E',
+                &[b"SERROR\0C42601\0M", &*vec![b'a'; 8 << 20], b"\0\0"].concat(),
+            ),
+        ),
+    ] {
+        for pushes in [true, false] {
+            let (port, server) = endless(said.clone());
+            let url = format!("postgresql://someone@127.0.0.1:{port}/runs");
+            let address = TeamAddress::understand(&url, &environment(&[])).unwrap();
+            let refused = match pushes {
+                true => super::TeamWriter::open(address).err(),
+                false => {
+                    let clock = std::sync::Arc::new(stackrace_base::time::SystemClock);
+                    super::TeamRuns::open(address, clock).err()
+                }
+            };
+            let (why, _) = refused.expect(name).into_parts();
+            assert!(why.len() < 4000, "{name}: {} bytes", why.len());
+            let taken = server.join().unwrap();
+            assert!(
+                !pushes || taken < 32 << 20,
+                "{name}: {taken} bytes were taken"
+            );
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Any two stored results side by side.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::frame::{self, Page};
@@ -15,7 +17,7 @@ const RUNS_MAX: usize = 100;
 /// The page. `a` and `b` in the address are `RUN/CONFIGURATION`, the configuration by index.
 pub(super) fn page(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     let (a, b) = (request.asked("a"), request.asked("b"));
-    let runs: Vec<RunSummary> = match site.cache.list() {
+    let runs: Vec<Arc<RunSummary>> = match site.cache.list() {
         Ok(list) => list
             .into_iter()
             .map(|(run, _)| run)
@@ -50,7 +52,7 @@ pub(super) fn page(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     frame::page(site, 200, &page)
 }
 
-fn form(runs: &[RunSummary], a: &str, b: &str) -> Markup {
+fn form(runs: &[Arc<RunSummary>], a: &str, b: &str) -> Markup {
     let choice = |name: &str, label: &str, chosen: &str| {
         html! {
             p class="field" {

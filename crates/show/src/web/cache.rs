@@ -14,6 +14,9 @@ use stackrace_results::record::{LogVersion, Now, Record, RecordError, RunSource,
 /// Records kept read, the last ones asked for.
 const RECORDS_MAX: usize = 24;
 
+/// Bytes of the logs of the records that are kept. A record takes several times as much.
+const RECORD_BYTES_MAX: u64 = 32 << 20;
+
 /// Outlines kept, the last ones asked for. They lack the complete trials, which are nearly all of a record.
 const OUTLINES_MAX: usize = 2000;
 
@@ -117,8 +120,8 @@ impl RunCache {
     ///
     /// # Errors
     /// The runs cannot be listed.
-    pub(super) fn list(&self) -> Result<Vec<(RunSummary, Stage)>, RecordError> {
-        let with_stage = |summary: RunSummary| {
+    pub(super) fn list(&self) -> Result<Vec<(Arc<RunSummary>, Stage)>, RecordError> {
+        let with_stage = |summary: Arc<RunSummary>| {
             let stage = match &summary.unreadable {
                 Some(_) => Stage::Unreadable,
                 None => self.stage(&summary.run, summary.ended.as_deref()),
@@ -126,7 +129,7 @@ impl RunCache {
             (summary, stage)
         };
         let summaries = self.source.summaries()?.into_iter();
-        let mut list: Vec<(RunSummary, Stage)> = summaries.map(with_stage).collect();
+        let mut list: Vec<(Arc<RunSummary>, Stage)> = summaries.map(with_stage).collect();
         // Ids are by the minute; the first line of the log is not.
         list.sort_by(|a, b| (&b.0.started_at, &b.0.run).cmp(&(&a.0.started_at, &a.0.run)));
         Ok(list)
@@ -190,7 +193,12 @@ impl RunCache {
     /// # Errors
     /// There is none, or its log cannot be read.
     pub(super) fn judged(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        self.kept(run, &self.records, RECORDS_MAX, |record| record)
+        self.kept(
+            run,
+            &self.records,
+            (RECORDS_MAX, RECORD_BYTES_MAX),
+            |record| record,
+        )
     }
 
     /// The same without its complete trials.
@@ -198,7 +206,13 @@ impl RunCache {
     /// # Errors
     /// There is none, or its log cannot be read.
     fn outline(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        self.kept(run, &self.outlines, OUTLINES_MAX, Record::outline)
+        // Nearly all of a log is not in its outline.
+        self.kept(
+            run,
+            &self.outlines,
+            (OUTLINES_MAX, u64::MAX),
+            Record::outline,
+        )
     }
 
     /// A run from those that are kept, or read now and kept as `of` makes it.
@@ -206,7 +220,7 @@ impl RunCache {
         &self,
         run: &str,
         known: &Known,
-        most: usize,
+        (most, bytes_max): (usize, u64),
         of: impl Fn(Record) -> Record,
     ) -> Result<Arc<Judged>, RecordError> {
         let Some(version) = self.holds(run).then(|| self.version(run)).flatten() else {
@@ -233,7 +247,11 @@ impl RunCache {
         // Two visitors may have had it read at once: one record of a run stays.
         known.retain(|(id, ..)| id != run);
         known.push_back((run.to_owned(), version, Arc::clone(&judged)));
-        if known.len() > most {
+        // The last one always stays: it is being looked at.
+        let bytes = |known: &VecDeque<(String, LogVersion, _)>| -> u64 {
+            known.iter().map(|(_, (bytes, _), _)| bytes).sum()
+        };
+        while known.len() > most || known.len() > 1 && bytes(&known) > bytes_max {
             known.pop_front();
         }
         Ok(judged)

@@ -142,7 +142,9 @@ pub(super) fn length(request: &HttpRequest, most: usize) -> Result<usize, HttpEr
     if !named("content-length") {
         return Ok(0);
     }
-    let length = request.header("content-length");
+    // Digits alone (RFC 9110): what other servers on the way read otherwise is refused, not guessed at.
+    let digits = |length: &&str| !length.is_empty() && length.bytes().all(|b| b.is_ascii_digit());
+    let length = request.header("content-length").filter(digits);
     match length.and_then(|length| length.parse::<usize>().ok()) {
         None => Err(HttpError::Refused(400, "The form length is not a number.")),
         Some(length) if length > most => Err(HttpError::Refused(
@@ -294,7 +296,16 @@ mod tests {
         assert_eq!(body("Content-Length: 7"), Ok(7));
         for (header, status) in [
             ("Transfer-Encoding: chunked", 411),
+            ("Transfer-Encoding: chunked\r\nContent-Length: 1", 411),
             ("Content-Length: -1", 400),
+            ("Content-Length: +3", 400),
+            ("Content-Length:", 400),
+            ("Content-Length: 0x3", 400),
+            ("Content-Length: 3, 3", 400),
+            ("Content-Length: 3 3", 400),
+            ("Content-Length: ٣", 400),
+            ("Content-Length: 3.0", 400),
+            ("Content-Length: 99999999999999999999999", 400),
             ("Content-Length: 1\r\nContent-Length: 2", 400),
             ("Content-Length: 8", 413),
         ] {

@@ -1,5 +1,7 @@
 //! The history of a study: all runs of one title over time, changes marked.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::frame::{self, Page, ago};
@@ -23,15 +25,16 @@ pub(super) fn address(title: &str) -> String {
 
 /// The page: of one study, or which there are.
 pub(super) fn page(site: &WebSite, request: &HttpRequest) -> HttpResponse {
-    let runs: Vec<RunSummary> = match site.cache.list() {
+    let runs: Vec<Arc<RunSummary>> = match site.cache.list() {
         Ok(list) => list.into_iter().map(|(run, _)| run).collect(),
         Err(error) => return frame::sorry(site, 500, &error.to_string()),
     };
     let runs = || runs.iter().filter(|run| run.unreadable.is_none());
     let (title, content) = match request.asked("study") {
-        None => ("History", studies(site, runs())),
+        None => ("History", studies(site, runs().map(Arc::as_ref))),
         Some(study) => {
-            let mine: Vec<&RunSummary> = runs().filter(|run| run.title == study).collect();
+            let mine = runs().filter(|run| run.title == study);
+            let mine: Vec<&RunSummary> = mine.map(Arc::as_ref).collect();
             if mine.is_empty() {
                 return frame::sorry(site, 404, "There is no run of this study.");
             }

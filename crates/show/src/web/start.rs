@@ -3,6 +3,8 @@
 //! Studies are started by the name of a file in one directory, never by a path. Devices are not
 //! wiped from here: what a study may destroy has to be allowed on a command line.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::cache::Stage;
@@ -55,7 +57,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
     frame::page(site, 200, &page)
 }
 
-fn item(list: &[(RunSummary, Stage)], begun: &Begun) -> Markup {
+fn item(list: &[(Arc<RunSummary>, Stage)], begun: &Begun) -> Markup {
     // A run tells its process, which is how one that was started here is found.
     let run = list.iter().find_map(|(run, stage)| match stage {
         Stage::Running(Some(now)) if now.pid == begun.pid => Some(&run.run),

@@ -104,6 +104,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         round_seconds: Some(10.0),
         imported: false,
         ended: false,
+        courses: None,
     }
 }
 

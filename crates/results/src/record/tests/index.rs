@@ -18,6 +18,8 @@ fn a_rebuilt_index_is_the_same_index() {
     let mut index = store.index().unwrap();
     noted(&store, "2026-11-21T1405-aaaa", &mut index);
     noted(&store, "2026-11-21T1406-bbbb", &mut index);
+    // A list enters the summaries.
+    store.runs().unwrap();
     let noted = index.dump();
     assert!(noted.len() > 300, "{}", noted.len());
     drop(index);
@@ -141,4 +143,130 @@ fn a_removed_run_is_in_no_table() {
         .remove_run(gone, |_| Ok::<_, RecordError>(()))
         .unwrap();
     assert_eq!(index.dump(), without);
+}
+
+/// Titles of all runs, as a list shows them.
+fn titles(store: &Store) -> Vec<String> {
+    let runs = store.runs().unwrap();
+    runs.iter().map(|run| run.title.clone()).collect()
+}
+
+/// Changes the titles that the index keeps for lists, and nothing else.
+fn retitle(store: &Store) {
+    let index = rusqlite::Connection::open(store.dir().join(INDEX)).unwrap();
+    let retitled = "UPDATE listed SET summary = json_set(summary, '$.title', 'of the index')";
+    index.execute(retitled, []).unwrap();
+}
+
+#[test]
+fn a_list_reads_only_the_logs_that_changed_since_the_last_one() {
+    let (_dir, store) = store();
+    let (first, second) = ("2026-11-21T1405-aaaa", "2026-11-21T1406-bbbb");
+    write(&store, first);
+    let title = titles(&store).remove(0);
+    retitle(&store);
+    assert_eq!(titles(&store), ["of the index"]);
+    // One more run, a tag: the others are still not read.
+    write(&store, second);
+    store.tag(first, &["kept".to_owned()], &[]).unwrap();
+    assert_eq!(titles(&store), ["of the index", &*title]);
+    assert_eq!(store.runs().unwrap()[0].tags, ["kept"]);
+    // A log that was written, and one that was exchanged for another of the same length and time.
+    let (mut log, _) = store.reopen_run(first, clock()).unwrap();
+    log.append(Event::RoundFinished { round: 6 }).unwrap();
+    drop(log);
+    retitle(&store);
+    assert_eq!(titles(&store), [&*title, "of the index"]);
+    let path = store.run_dir(second).join("log.jsonl");
+    let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    let log = std::fs::File::options().write(true).open(&path).unwrap();
+    log.set_modified(before).unwrap();
+    assert_eq!(titles(&store), [&*title, &*title]);
+}
+
+#[test]
+fn a_run_that_is_written_is_read_at_each_list() {
+    let (_dir, store) = store();
+    let (log, _) = store
+        .create_run(head("2026-11-21T1405-aaaa"), clock())
+        .unwrap();
+    let title = titles(&store).remove(0);
+    retitle(&store);
+    assert_eq!(titles(&store), [&*title]);
+    drop(log);
+}
+
+#[test]
+fn a_list_heals_the_index_whatever_happened_to_it_or_to_the_runs() {
+    let (_dir, store) = store();
+    let (first, second, third) = (
+        "2026-11-21T1405-aaaa",
+        "2026-11-21T1406-bbbb",
+        "2026-11-21T1407-cccc",
+    );
+    write(&store, first);
+    write(&store, second);
+    drop(store.index().unwrap());
+    let path = store.dir().join(INDEX);
+    let healed = |what: &str| {
+        let listed = store.runs().unwrap();
+        assert!(listed.iter().all(|run| run.unreadable.is_none()), "{what}");
+        assert_eq!(listed.len(), store.ids().unwrap().len(), "{what}");
+        let dump = store.index().unwrap().dump();
+        assert_eq!(store.reindex().unwrap().dump(), dump, "{what}");
+    };
+    healed("nothing happened");
+    std::fs::remove_dir_all(store.run_dir(first)).unwrap();
+    healed("a run was removed by hand");
+    write(&store, third);
+    healed("a run came from elsewhere");
+    let log = store.run_dir(third).join("log.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let shorter: Vec<&str> = text.lines().take(20).collect();
+    std::fs::write(&log, shorter.join("\n") + "\n").unwrap();
+    healed("a log is shorter now");
+    let sql = |text: &str| {
+        let index = rusqlite::Connection::open(&path).unwrap();
+        index.execute_batch(text).unwrap();
+    };
+    sql("UPDATE listed SET summary = 'no JSON'");
+    healed("a summary is damaged");
+    sql("DROP TABLE listed");
+    healed("a table is missing");
+    sql("DROP TABLE listed; PRAGMA user_version = 2");
+    healed("an older program made it");
+    std::fs::write(&path, "this is no database, this is a sentence").unwrap();
+    healed("it is no database");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let whole = bytes.len();
+    bytes[4096..].fill(0xa5);
+    std::fs::write(&path, &bytes).unwrap();
+    healed("its pages are damaged");
+    std::fs::write(&path, &bytes[..whole / 2]).unwrap();
+    healed("it was cut off");
+}
+
+#[test]
+fn runs_are_listed_where_the_index_cannot_be_used() {
+    let (_dir, store) = store();
+    write(&store, "2026-11-21T1405-aaaa");
+    let title = titles(&store).remove(0);
+    let path = store.dir().join(INDEX);
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer
+        .pragma_update(None, "user_version", SCHEMA + 1)
+        .unwrap();
+    drop(newer);
+    let before = std::fs::read(&path).unwrap();
+    assert_eq!(titles(&store), [&*title]);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    // Another process writes: who lists does not wait for it.
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    writer.pragma_update(None, "user_version", SCHEMA).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    write(&store, "2026-11-21T1406-bbbb");
+    assert_eq!(titles(&store), [&*title, &*title]);
 }

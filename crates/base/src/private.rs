@@ -1,21 +1,24 @@
-//! What only the user may read: files with passwords, and the environment.
+//! What only the user may read: files with secrets, and the environment.
 
-use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use stackrace_base::bounded::ByteLimit;
-use stackrace_base::failure::Failure;
+use crate::bounded::ByteLimit;
+use crate::failure::Failure;
+use crate::unit::ShownPath;
 
 /// Bytes of a file with an address, with passwords or with certificates.
-pub(super) const FILE_MAX: ByteLimit = ByteLimit::new(1 << 20);
+pub const FILE_MAX: ByteLimit = ByteLimit::new(1 << 20);
 
 /// A variable of the environment by its name.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// A text that no other user can read.
-pub(super) fn private_text(path: &Path) -> Result<String, Failure> {
+///
+/// # Errors
+/// Other users may open the file, it cannot be read, or it is no text.
+pub fn private_text(path: &Path) -> Result<String, Failure> {
     let cannot = |error: std::io::Error| {
         Failure::usage(format!("cannot read {}: {error}", path.shown()))
             .next("name a file that you can read")
@@ -24,10 +27,10 @@ pub(super) fn private_text(path: &Path) -> Result<String, Failure> {
     // As psql has it for its file of passwords.
     if mode & 0o077 != 0 {
         let path = path.shown();
-        return Err(Failure::refused(format!(
-            "other users may open {path}, which holds passwords"
-        ))
-        .next(format!("chmod 600 {path}")));
+        return Err(
+            Failure::refused(format!("other users may open {path}, which holds a secret"))
+                .next(format!("chmod 600 {path}")),
+        );
     }
     let text = FILE_MAX.read(path).map_err(cannot)?;
     String::from_utf8(text).map_err(|_| {
