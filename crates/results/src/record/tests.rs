@@ -18,7 +18,7 @@ struct MadeUp(std::sync::atomic::AtomicU64);
 
 impl Clock for MadeUp {
     fn now_ns(&self) -> u64 {
-        0
+        self.0.load(std::sync::atomic::Ordering::Relaxed) * 1_000_000_000
     }
 
     fn today(&self) -> String {
@@ -299,6 +299,9 @@ fn a_run_in_virtual_time_is_the_last_where_its_log_was_written_last() {
     for run in ["2026-11-20T0900-zzzz", "virtual-0123"] {
         drop(store.create_run(head(run), shared.clone()).unwrap());
     }
+    assert_eq!(store.find("last").unwrap(), "virtual-0123");
+    // An older version noted no order: the files tell.
+    std::fs::remove_file(store.dir().join("order")).unwrap();
     let log = store.run_dir("virtual-0123").join("log.jsonl");
     let log = std::fs::File::options().write(true).open(log).unwrap();
     let day = Duration::from_secs(86_400);
@@ -335,6 +338,7 @@ fn a_failed_round_is_not_complete() {
 fn pauses_between_executions_are_not_counted() {
     let at = |at: &str, event: Event| LogLine {
         at: at.to_owned(),
+        since_ns: None,
         event,
     };
     let mut record = Record::begin(at(
@@ -374,6 +378,112 @@ fn pauses_between_executions_are_not_counted() {
     assert!(record.ended().is_none());
 }
 
+/// A clock whose time of day can be set, and that goes on by a second where it waits.
+#[derive(Default)]
+struct Settable {
+    passed: std::sync::atomic::AtomicU64,
+    day: std::sync::atomic::AtomicU64,
+}
+
+impl Settable {
+    fn set(&self, day: u64) {
+        self.day.store(day, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Clock for Settable {
+    fn now_ns(&self) -> u64 {
+        self.passed.load(std::sync::atomic::Ordering::Relaxed) * 1_000_000_000
+    }
+
+    fn today(&self) -> String {
+        let day = self.day.load(std::sync::atomic::Ordering::Relaxed);
+        jiff::Timestamp::from_second(day as i64)
+            .unwrap()
+            .to_string()
+    }
+
+    fn sleep(&self, time: Duration) {
+        for clock in [&self.passed, &self.day] {
+            clock.fetch_add(time.as_secs(), std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn how_long_a_run_took_does_not_rest_on_a_clock_that_is_set() {
+    let second = Duration::from_secs(1);
+    for (set_to, said) in [
+        (1_700_000_000 - 3600, Some("set back by 1 h 00 min")),
+        (1_700_000_000 + 86_400, Some("set forward by 24 h 00 min")),
+        (0, Some("set back")),
+        (1_700_000_001, None),
+    ] {
+        let (_dir, store) = store();
+        let clock = Arc::new(Settable::default());
+        clock.set(1_700_000_000);
+        let given: Arc<dyn Clock> = Arc::<Settable>::clone(&clock);
+        let (mut log, _) = store.create_run(head("r1"), Arc::clone(&given)).unwrap();
+        let round = |round| Event::RoundStarted {
+            round,
+            order: vec![0],
+            orders: Vec::new(),
+        };
+        log.append(round(1)).unwrap();
+        clock.sleep(second * 5);
+        assert_eq!(log.clock_was_set(), None);
+        clock.set(set_to);
+        clock.sleep(second * 2);
+        let told = log.clock_was_set();
+        assert_eq!(told.is_some(), said.is_some(), "{told:?}");
+        let told = told.unwrap_or_default();
+        assert!(told.contains(said.unwrap_or_default()), "{told}");
+        assert_eq!(log.clock_was_set(), None, "told twice");
+        log.append(Event::RoundFinished { round: 1 }).unwrap();
+        drop(log);
+        // What passes before it goes on does not count, whatever the clock shows meanwhile.
+        clock.sleep(second * 1000);
+        let (mut log, _) = store.reopen_run("r1", given).unwrap();
+        log.append(Event::RunResumed {
+            stackrace: String::new(),
+            rounds: 1,
+        })
+        .unwrap();
+        clock.sleep(second * 3);
+        log.append(round(2)).unwrap();
+        let record = store.read("r1").unwrap();
+        assert_eq!(record.elapsed_seconds(), 7.0 + 3.0, "{set_to}");
+        assert_eq!(record.round_times()[0].seconds, 7.0);
+    }
+}
+
+#[test]
+fn the_last_run_is_the_one_begun_last_whatever_the_clock_shows() {
+    let (_dir, store) = store();
+    // By an older version: it noted no order.
+    write(&store, "2026-11-21T1405-bbbb");
+    std::fs::remove_file(store.dir().join("order")).unwrap();
+    for run in [
+        "2026-11-22T1405-bbbb",
+        "2026-11-20T1405-cccc",
+        "2026-11-20T1405-bbbb",
+    ] {
+        write(&store, run);
+        assert_eq!(store.find("last").unwrap(), run);
+    }
+    let expected = [
+        "2026-11-21T1405-bbbb",
+        "2026-11-22T1405-bbbb",
+        "2026-11-20T1405-cccc",
+        "2026-11-20T1405-bbbb",
+    ];
+    assert_eq!(store.ids().unwrap(), expected);
+    assert_eq!(store.all_but_newest(4).unwrap(), [""; 0]);
+    // One that was copied into the store by hand has its place by its time.
+    std::fs::write(store.dir().join("order"), "2026-11-20T1405-cccc\n").unwrap();
+    assert_eq!(store.find("last").unwrap(), "2026-11-22T1405-bbbb");
+}
+
 #[test]
 fn a_full_or_broken_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
     let mut record = sample::record(&sample::small());
@@ -381,7 +491,11 @@ fn a_full_or_broken_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
     let trial = record.trials().next().unwrap().clone();
     let push = |record: &mut Record, event| {
         let at = record.started_at().to_owned();
-        record.push(LogLine { at, event });
+        record.push(LogLine {
+            at,
+            since_ns: None,
+            event,
+        });
     };
     let failed = |error: &str| {
         let mut trial = trial.clone();

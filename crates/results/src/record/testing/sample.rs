@@ -311,6 +311,7 @@ pub fn record(shape: &SampleShape) -> Record {
     let mut now = 0.0;
     let mut record = Record::begin(LogLine {
         at: at(now),
+        since_ns: None,
         event: Event::RunStarted(Box::new(head(shape))),
     })
     .unwrap();
@@ -361,11 +362,16 @@ pub fn record(shape: &SampleShape) -> Record {
         let step = 4.0 * order.len() as f64 / events.len() as f64;
         for event in events {
             now += step;
-            record.push(LogLine { at: at(now), event });
+            record.push(LogLine {
+                at: at(now),
+                since_ns: None,
+                event,
+            });
         }
     }
     record.push(LogLine {
         at: at(now + 1.0),
+        since_ns: None,
         event: Event::RunEnded {
             reason: "interrupted".into(),
             detail: format!("stopped by Ctrl-C after {} rounds", shape.rounds),
