@@ -213,6 +213,11 @@ fn refused(error: AppendError, path: &Path) -> RecordError {
         AppendError::Locked => RecordError::Locked { path },
         AppendError::Broken => RecordError::Broken { path },
         AppendError::Removed => RecordError::Removed { path },
+        AppendError::Changed { expected, found } => RecordError::Changed {
+            path,
+            expected,
+            found,
+        },
         AppendError::Moved { now } => RecordError::Moved { path, now },
         AppendError::NotOpened(error) => error.into(),
         AppendError::System { tried, source } => RecordError::system(tried, &path, source),

@@ -181,7 +181,7 @@ fn an_id_is_never_a_path() {
 fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     let (_dir, store) = store();
     let run = "2026-11-21T1405-aaaa";
-    let (mut log, _) = store.create_run(head(run), clock()).unwrap();
+    drop(store.create_run(head(run), clock()).unwrap());
     let path = store.run_dir(run).join("log.jsonl");
     let mut file = std::fs::OpenOptions::new()
         .append(true)
@@ -193,10 +193,14 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
         b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"round-started\"}\n\xff\xfe\n",
     )
     .unwrap();
-    log.append(Event::RoundFinished { round: 1 }).unwrap();
-    drop(log);
+    // A line as older versions wrote it.
+    file.write_all(
+        b"{\"at\":\"2026-11-21T14:05:01.000Z\",\"event\":\"round-finished\",\"round\":1}\n",
+    )
+    .unwrap();
     let record = store.read(run).unwrap();
     assert_eq!(record.lines.len(), 2);
+    assert_eq!(record.lines[1].since_ns, None);
     assert_eq!(record.notes.len(), 3, "{:?}", record.notes);
     assert!(record.notes[0].contains("line 2") && record.notes[0].contains("teleported"));
     assert!(record.notes[1].contains("round-started"));
@@ -414,10 +418,10 @@ impl Clock for Settable {
 fn how_long_a_run_took_does_not_rest_on_a_clock_that_is_set() {
     let second = Duration::from_secs(1);
     for (set_to, said) in [
-        (1_700_000_000 - 3600, Some("set back by 1 h 00 min")),
-        (1_700_000_000 + 86_400, Some("set forward by 24 h 00 min")),
+        (1_700_000_005 - 3600, Some("set back by 1 h 00 min")),
+        (1_700_000_005 + 86_400, Some("set forward by 24 h 00 min")),
         (0, Some("set back")),
-        (1_700_000_001, None),
+        (1_700_000_006, None),
     ] {
         let (_dir, store) = store();
         let clock = Arc::new(Settable::default());
