@@ -31,7 +31,7 @@ enum Names {
     Open(usize),
     /// A path, below the directory that the argument before it is.
     PathAt(usize),
-    /// A path.
+    /// A path that is looked up from the working directory.
     Path(usize),
 }
 
