@@ -41,7 +41,7 @@ pub const FORMAT: u32 = 3;
 pub struct LogLine {
     /// Time, RFC 3339, UTC: for people, because this clock can be set while a run goes on.
     pub at: String,
-    /// Time since this execution of the run began, by the clock that nobody sets, ns; `None` in the logs of older versions
+    /// Time since this execution of the run began, by the monotonic clock, ns; `None` in the logs of older versions
     /// and in texts that were imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ns: Option<u64>,

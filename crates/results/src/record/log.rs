@@ -28,7 +28,7 @@ pub struct Log {
     lines: AppendLog,
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    /// When this execution of the run began, ns of the clock that nobody sets.
+    /// When this execution of the run began, ns of the monotonic clock.
     began_ns: u64,
     /// Both clocks when they were last compared.
     compared: ClockPair,
@@ -39,7 +39,7 @@ pub struct Log {
 struct ClockPair {
     /// Time of day, ns since 1970; `None` if it cannot be read.
     day_ns: Option<i128>,
-    /// By the clock that nobody sets, with the time in which the machine was suspended, ns.
+    /// By the monotonic clock, with the time in which the machine was suspended, ns.
     passed_ns: u64,
 }
 

@@ -81,7 +81,7 @@ fn undo(
     let (send_number, number) = mpsc::channel();
     let (its_host, its_journal, its_ids) = (Arc::clone(host), Arc::clone(journal), ids.clone());
     let started = std::thread::Builder::new().spawn(move || {
-        // Nobody listens any more to one that was given up.
+        // One that was given up has no listener any more.
         let _ = send_number.send(this_thread());
         let _ = send.send(stack::undo_entries(&*its_host, &its_journal, &its_ids));
     });
