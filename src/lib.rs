@@ -102,7 +102,22 @@ mod sizes;
 #[doc(hidden)]
 pub mod testing;
 
+/// Stack of the thread that does the work: that of a first thread, bytes.
+const STACK: usize = 8 << 20;
+
 /// Runs the program on the process's arguments.
+///
+/// The work is done on a second thread, and the first one only waits for that: the kernel gives a signal
+/// to the first thread whatever that does, and a call to storage that does not answer would keep it.
 pub fn main() -> std::process::ExitCode {
-    cli::main()
+    let work = std::thread::Builder::new()
+        .name("work".to_owned())
+        .stack_size(STACK);
+    match work.spawn(cli::main).map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        // It has said so itself; the status is that of any program that does.
+        Ok(Err(_panicked)) => std::process::ExitCode::from(101),
+        // A limit on threads: what follows says more about it, if it needs some.
+        Err(_) => cli::main(),
+    }
 }

@@ -3,7 +3,7 @@
 use super::args::{self, Clean};
 use super::failure::{self, Failure};
 use super::setting::Setting;
-use super::terminal::say;
+use super::terminal::{error, say};
 use crate::commands::leftovers;
 use stackrace_places::place::clients;
 use stackrace_places::place::options::AskedPlace;
@@ -27,7 +27,7 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         list: verb.list,
         allow_commands: verb.allow_commands,
     };
-    let cleaned = clean::clean(&setting.session, cleaning)?;
+    let cleaned = clean::clean(&setting.session, cleaning, &error)?;
     let mut lines: Vec<String> = cleaned.iter().map(ToString::to_string).collect();
     let elsewhere = leftovers::on_shells(&setting.session)?;
     let left = cleaned.iter().any(Cleaned::is_left) || !elsewhere.is_empty();

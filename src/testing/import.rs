@@ -78,6 +78,7 @@ fn record(sources: &[ImportSource]) -> Record {
     }));
     let line = |event| LogLine {
         at: "2026-11-21T14:05:00.000Z".to_owned(),
+        since_ns: None,
         event,
     };
     let Some(mut record) = Record::begin(line(head)) else {

@@ -229,7 +229,11 @@ fn line(input: &mut Input<'_>, at: usize, event: Event) -> LogLine {
         7 => input.text(),
         _ => format!("2026-11-21T14:{:02}:{:02}.000Z", at / 60 % 60, at % 60),
     };
-    LogLine { at, event }
+    LogLine {
+        at,
+        since_ns: None,
+        event,
+    }
 }
 
 fn head(input: &mut Input<'_>) -> RunStarted {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -28,6 +28,10 @@ struct Failing {
     nodes: Mutex<HashMap<u64, PathBuf>>,
     /// Bytes that may still be written.
     left: Arc<AtomicU64>,
+    /// Writes wait until it is unset; so does everything behind them.
+    hangs: Arc<AtomicBool>,
+    /// Set by a write that waits.
+    reached: Arc<AtomicBool>,
 }
 
 impl Failing {
@@ -227,6 +231,10 @@ impl Filesystem for Failing {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        while self.hangs.load(Ordering::Relaxed) {
+            self.reached.store(true, Ordering::Relaxed);
+            wait(10);
+        }
         let taken = |left: u64| left.checked_sub(data.len() as u64);
         let fails = self
             .left
@@ -285,26 +293,44 @@ impl Filesystem for Failing {
 /// A mounted directory of which the files take so many bytes more, and then fail.
 struct FailingDisk {
     left: Arc<AtomicU64>,
+    hangs: Arc<AtomicBool>,
+    reached: Arc<AtomicBool>,
     _mounted: BackgroundSession,
 }
 
 impl FailingDisk {
     fn mount(ground: &Ground) -> Self {
         let left = Arc::new(AtomicU64::new(u64::MAX));
+        let (hangs, reached) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
         let files = Failing {
             behind: ground.make_dir("behind"),
             nodes: Mutex::default(),
             left: Arc::clone(&left),
+            hangs: Arc::clone(&hangs),
+            reached: Arc::clone(&reached),
         };
         let point = ground.make_dir("failing");
         Self {
             left,
+            hangs,
+            reached,
             _mounted: fuser::spawn_mount(files, point, &Config::default()).unwrap(),
         }
     }
 
     fn takes(&self, bytes: u64) {
         self.left.store(bytes, Ordering::Relaxed);
+    }
+
+    fn hangs(&self, whether: bool) {
+        self.hangs.store(whether, Ordering::Relaxed);
+    }
+}
+
+impl Drop for FailingDisk {
+    fn drop(&mut self) {
+        // A test that failed must not wait for it: it is unmounted after this.
+        self.hangs(false);
     }
 }
 
@@ -381,5 +407,85 @@ pub(crate) fn a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measure
     all.retain(|trial| *trial != (1, failing, 0));
     assert_eq!(log.trials("complete"), all);
     assert_eq!(log.failures().len(), 1, "the failure stays on record");
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// Reads what the program says on standard error until the words are among it.
+fn said_until(errors: &mut impl std::io::Read, words: &str) -> String {
+    let mut said = Vec::new();
+    while !String::from_utf8_lossy(&said).contains(words) {
+        let mut byte = [0];
+        errors.read_exact(&mut byte).unwrap();
+        said.push(byte[0]);
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+pub(crate) fn storage_that_hangs_is_named_and_keeps_neither_ctrl_c_nor_clean() {
+    needs::root_and_loop_devices();
+    if !Path::new("/dev/fuse").exists() {
+        needs::skip("needs FUSE");
+    }
+    let ground = Ground::new();
+    let disk = FailingDisk::mount(&ground);
+    let other = ground.make_dir("other");
+    let load = |place: &'static str| {
+        let words = "random mode=write size=64MiB passes=0 time=100s";
+        let words: Vec<&str> = words.split(' ').collect();
+        [&["load", place], &words[..]].concat()
+    };
+    // Both places hold what a dead process left.
+    for (place, path) in [("failing", ground.path().join("behind")), ("other", other)] {
+        let left = |_: &Log| fs::read_dir(&path).unwrap().count() > 0;
+        kill(start_until(&ground, &load(place), left));
+    }
+    disk.hangs(true);
+    let mut child = start_until(&ground, &load("failing"), |_| true);
+    while !disk.reached.load(Ordering::Relaxed) {
+        wait(10);
+    }
+    let process = pid(&child);
+    let interrupt = || rustix::process::kill_process(process, Signal::INT).unwrap();
+    interrupt();
+    let mut errors = child.stderr.take().unwrap();
+    said_until(&mut errors, "stopping");
+    let named = said_until(&mut errors, "does not return");
+    assert!(
+        named.contains("write of ") && named.contains("failing/"),
+        "{named}"
+    );
+    interrupt();
+    said_until(&mut errors, "stopped at once");
+    // What does not answer is named, and the other place is cleaned all the same.
+    let said = ground.stackrace(&["clean"]);
+    said.ended(4).err_has("waiting for storage");
+    let lines: Vec<&str> = said.out.lines().collect();
+    let of = |fate: &str, place: &str| {
+        let both = |line: &&&str| line.starts_with(fate) && line.contains(place);
+        lines.iter().filter(both).count()
+    };
+    assert_eq!(of("undone: remove ", "/other/"), 1, "{}", said.out);
+    assert_eq!(of("not undone: remove ", "/failing/"), 1, "{}", said.out);
+    assert!(said.out.contains("does not return"), "{}", said.out);
+    // The kernel keeps a process whose request a file system in user space has taken.
+    disk.hangs(false);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = ground.stackrace(&["clean"]);
+    said.ended(0);
+    assert!(said.out.contains("/failing/"), "{}", said.out);
+}
+
+pub(crate) fn a_log_that_is_cut_while_the_run_goes_on_ends_it_without_a_verdict() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    ground.write("slow.toml", SLOW);
+    let child = start_measuring(&ground);
+    let run = fs::read_dir(ground.store().join("runs")).unwrap().next();
+    let log = run.unwrap().unwrap().path().join("log.jsonl");
+    let file = fs::OpenOptions::new().write(true).open(log).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    let said = Said::of(&child.wait_with_output().unwrap());
+    said.ended(1).err_has("another program changed");
+    assert!(said.out.contains("No verdict"), "{}", said.out);
     assert_eq!(ground.left(), [""; 0]);
 }

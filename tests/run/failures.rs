@@ -80,6 +80,8 @@ pub(crate) fn a_directory_that_was_full_is_measured_again_by_resume_once_it_has_
     ground.write("tight.toml", TIGHT);
     let said = ground.stackrace(&["run", "tight.toml"]);
     said.ended(5).err_has("No space left on device");
+    let failures = Log::of(&ground).failures();
+    assert!(failures[0].1.contains("inodes"), "{failures:?}");
     files.iter().for_each(|file| fs::remove_file(file).unwrap());
     let said = ground.stackrace(&["resume"]);
     let left = ground.left();

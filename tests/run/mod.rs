@@ -505,6 +505,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         the_same_file_system_is_compared_only_where_one_insists,
         a_full_disk_fails_its_trial_and_no_other,
         a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
+        storage_that_hangs_is_named_and_keeps_neither_ctrl_c_nor_clean,
+        a_log_that_is_cut_while_the_run_goes_on_ends_it_without_a_verdict,
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,
         a_script_that_fails_is_named_with_the_reason_in_the_verdict,

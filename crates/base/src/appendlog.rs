@@ -7,7 +7,7 @@
 use crate::unit::ShownPath;
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
@@ -17,6 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::owned::{OwnDir, OwnError};
+use stackrace_engine::retry::again;
 
 /// Durability of a line: on the disk before the program goes on, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,16 @@ pub enum AppendError {
     /// The file was removed while it was written; what was added is lost.
     #[error("it was removed while it was written")]
     Removed,
+    /// Another program changed its length; lines are lost, or are not ours.
+    #[error(
+        "another program changed it while it was written: {expected} bytes were added, and it has {found}"
+    )]
+    Changed {
+        /// Bytes that it should have.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
     /// The file is not at its path any more, and holds all that was added.
     #[error("it was moved while it was written, and is at {} now", now.shown())]
     Moved {
@@ -138,10 +149,13 @@ impl AppendLog {
     /// Checks that it still is at the path that it was made or opened at.
     ///
     /// # Errors
-    /// [`AppendError::Moved`], [`AppendError::Removed`]
+    /// [`AppendError::Moved`], [`AppendError::Removed`], [`AppendError::Changed`]
     pub fn in_place(&self) -> Result<(), AppendError> {
         let own = self.tail.medium.metadata();
         let own = own.map_err(while_trying("look at"))?;
+        if own.nlink() > 0 {
+            same_length(self.tail.length, own.len())?;
+        }
         let same = |there: std::fs::Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
         if std::fs::symlink_metadata(&self.path).is_ok_and(same) {
             return Ok(());
@@ -237,11 +251,21 @@ trait Medium {
     fn sync(&mut self) -> io::Result<()>;
     /// Returns true if it has no name any more: what is added goes when it is closed.
     fn is_removed(&self) -> bool;
+    /// Bytes that it has.
+    fn length(&self) -> io::Result<u64>;
+}
+
+/// Refuses a file that has not the length that was written to it.
+fn same_length(expected: u64, found: u64) -> Result<(), AppendError> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(AppendError::Changed { expected, found }),
+    }
 }
 
 impl Medium for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Write::write(self, bytes)
+        Ok(again(|| rustix::io::write(&*self, bytes))?)
     }
 
     fn cut(&mut self, length: u64) -> io::Result<()> {
@@ -254,6 +278,10 @@ impl Medium for File {
 
     fn is_removed(&self) -> bool {
         rustix::fs::fstat(self).is_ok_and(|about| about.st_nlink == 0)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
     }
 }
 
@@ -280,6 +308,10 @@ impl<M: Medium> Tail<M> {
         if self.broken {
             return Err(AppendError::Broken);
         }
+        // A file that was cut would get this line behind a hole or behind other lines, and read as whole.
+        let found = self.medium.length().map_err(while_trying("look at"))?;
+        self.broken = found != self.length;
+        same_length(self.length, found)?;
         if let Err(source) = self.write_all(line) {
             // Half a line must not swallow the next one.
             self.broken = self.medium.cut(self.length).is_err();
@@ -307,7 +339,6 @@ impl<M: Medium> Tail<M> {
             match self.medium.write(rest) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
@@ -350,6 +381,10 @@ mod tests {
 
         fn is_removed(&self) -> bool {
             false
+        }
+
+        fn length(&self) -> io::Result<u64> {
+            Ok(self.bytes.len() as u64)
         }
     }
 
@@ -420,6 +455,31 @@ mod tests {
         drop(first);
         assert!(!is_being_written(&dir, "lines"));
         assert!(AppendLog::open(&dir, "lines").is_ok());
+    }
+
+    #[test]
+    fn a_file_that_another_program_changed_takes_no_more_lines() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = OwnDir::open(base.path()).unwrap();
+        for (name, length) in [("cut", 4), ("emptied", 0), ("longer", 99)] {
+            let mut log = AppendLog::create(&dir, name).unwrap();
+            log.append(b"{}\n", Durable::Yes).unwrap();
+            log.append(b"{}\n", Durable::No).unwrap();
+            log.in_place().unwrap();
+            let other = File::options().write(true).open(base.path().join(name));
+            other.unwrap().set_len(length).unwrap();
+            let noticed = log.in_place();
+            assert!(matches!(
+                noticed,
+                Err(AppendError::Changed { expected: 6, .. })
+            ));
+            let refused = log.append(b"{}\n", Durable::No);
+            assert!(matches!(
+                refused,
+                Err(AppendError::Changed { expected: 6, .. })
+            ));
+            assert_eq!(base.path().join(name).metadata().unwrap().len(), length);
+        }
     }
 
     #[test]

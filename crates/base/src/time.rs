@@ -7,6 +7,10 @@ use std::time::Duration;
 pub trait Clock: Send + Sync {
     /// Nanoseconds since some fixed moment; never goes back.
     fn now_ns(&self) -> u64;
+    /// The same, with the time in which the machine was suspended, where the system counts that.
+    fn with_sleep_ns(&self) -> u64 {
+        self.now_ns()
+    }
     /// Time of day, RFC 3339 in UTC with milliseconds.
     fn today(&self) -> String;
     /// Waits; the only place of the program that does, besides the pacing of the load.
@@ -20,24 +24,46 @@ pub struct SystemClock;
 impl SystemClock {
     /// Nanoseconds since 1970 by the wall clock, which may be set: for what has to agree with it.
     pub fn unix_ns(self) -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(now.tv_nsec).unwrap_or(0)
+        count_ns(rustix::time::clock_gettime(rustix::time::ClockId::Realtime))
     }
+}
+
+/// A time of a clock, ns; 0 before its beginning, and the highest number there is for what is beyond that.
+// A wall clock can be set to any year: 2554 is the last one in 64 bits of nanoseconds.
+fn count_ns(time: rustix::time::Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let rest = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+/// A time of day, RFC 3339 in UTC with milliseconds; of a clock beyond the years that have such a text, the nearest
+/// one that has.
+fn written(seconds: i64, nanoseconds: i32) -> String {
+    let nearest = match seconds < 0 {
+        // No system lets a clock be set to before 1970.
+        true => jiff::Timestamp::UNIX_EPOCH,
+        false => jiff::Timestamp::MAX,
+    };
+    let time = jiff::Timestamp::new(seconds, nanoseconds).unwrap_or(nearest);
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 impl Clock for SystemClock {
     fn now_ns(&self) -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        // The monotonic clock starts at 0 at boot: neither part is negative.
-        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(now.tv_nsec).unwrap_or(0)
+        count_ns(rustix::time::clock_gettime(
+            rustix::time::ClockId::Monotonic,
+        ))
     }
 
     fn today(&self) -> String {
-        jiff::Timestamp::now()
-            .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-            .to_string()
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        written(now.tv_sec, i32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
+    fn with_sleep_ns(&self) -> u64 {
+        // The same clock as for the pauses of a trial: it goes on while the machine is suspended.
+        let now = rustix::time::clock_gettime(stackrace_engine::system::BOOT_CLOCK);
+        count_ns(now)
     }
 
     #[expect(
@@ -75,10 +101,9 @@ impl Clock for GivenClock {
     }
 
     fn today(&self) -> String {
-        let time = jiff::Timestamp::from_nanosecond(self.now_ns().into());
-        // Out of range only after the year 9999.
-        let time = time.unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+        let now = self.now_ns();
+        // Less than 2^64 ns: both parts fit.
+        written((now / 1_000_000_000) as i64, (now % 1_000_000_000) as i32)
     }
 
     /// Waiting takes no time of this clock.
@@ -97,5 +122,27 @@ mod tests {
         clock.set(began);
         assert_eq!(clock.today(), "2026-01-01T00:01:01.234Z");
         assert!(GivenClock::at("yesterday").is_none());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_to_any_year_has_a_time_of_day() {
+        assert_eq!(written(0, 1_000_000), "1970-01-01T00:00:00.001Z");
+        // 10208, and the last and the first second that there are.
+        for (seconds, year) in [
+            (260_000_000_000, "9999"),
+            (i64::MAX, "9999"),
+            (i64::MIN, "1970"),
+        ] {
+            assert!(
+                written(seconds, 0).starts_with(year),
+                "{}",
+                written(seconds, 0)
+            );
+        }
+        let year_2600 = rustix::time::Timespec {
+            tv_sec: 19_900_000_000,
+            tv_nsec: 7,
+        };
+        assert_eq!(count_ns(year_2600), u64::MAX);
     }
 }

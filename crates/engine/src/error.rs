@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::limit::words;
+use crate::limit::{words, words_at};
 use crate::outcome::OpError;
 
 /// The phase could not begin. Nothing was measured.
@@ -19,7 +19,7 @@ pub enum StartError {
         next: &'static str,
     },
     /// A file or device could not be opened.
-    #[error("cannot open {}: {}", path.display(), words(*errno))]
+    #[error("cannot open {}: {}", path.display(), words_at(*errno, path))]
     Open {
         /// The file or device.
         path: PathBuf,

@@ -1,7 +1,7 @@
 //! Lays out files for a later phase: writes them completely, in large pieces, and syncs them.
 
 use rustix::fs::OFlags;
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::error::StartError;
 use crate::io::sync::sync_file;
 use crate::outcome::{Op, OpError};
+use crate::retry::again;
 use crate::spec::{Content, IoTarget};
 
 /// Bytes of one write.
@@ -68,7 +69,7 @@ fn write_whole(
         let wanted = (target.bytes - offset).min(PIECE_BYTES as u64) as usize;
         let mut piece = pool.take(wanted);
         while !piece.is_empty() {
-            let written = retry_on_intr(|| rustix::io::pwrite(file, piece, offset))
+            let written = again(|| rustix::io::pwrite(file, piece, offset))
                 .map_err(|errno| failed(Op::Write, target, Some(offset), errno))?;
             // A write that moves nothing would loop for ever.
             if written == 0 {

@@ -3,6 +3,9 @@
 //! A write beyond it raises SIGXFSZ, which ends the process. If the signal is ignored, the write
 //! fails with EFBIG instead, as beyond the largest file of the file system (setrlimit(2)).
 
+use std::path::Path;
+
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -11,6 +14,20 @@ pub fn fail_beyond() {
     // SAFETY: a signal that is ignored runs no code of ours.
     let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     debug_assert_ne!(before, libc::SIG_ERR, "SIGXFSZ can be ignored");
+}
+
+/// The message of an errno at a path; "no space" also says so where it is inodes that are used up.
+pub(crate) fn words_at(errno: i32, path: &Path) -> String {
+    let words = words(errno);
+    let near = path.parent().unwrap_or(path);
+    // Asked when the error is told: what was made still stands then. File systems without a number of inodes say 0.
+    let used_up = || statvfs(near).is_ok_and(|space| space.f_files > 0 && space.f_favail == 0);
+    match errno == Errno::NOSPC.raw_os_error() && used_up() {
+        true => format!(
+            "{words}; the inodes of the file system are used up, whatever bytes are free (df -i)"
+        ),
+        false => words,
+    }
 }
 
 /// The message of an errno; EFBIG also names the limit, if there is one.

@@ -257,7 +257,10 @@ impl OpError {
 
     fn cause(&self) -> String {
         match self.detail.as_str() {
-            "" => format!(" failed: {}", crate::limit::words(self.errno)),
+            "" => format!(
+                " failed: {}",
+                crate::limit::words_at(self.errno, &self.path)
+            ),
             detail => format!(": {detail}"),
         }
     }

@@ -3,9 +3,10 @@
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use crate::error::StartError;
+use crate::retry::again;
 use crate::spec::{Fresh, IoEngine, IoTarget, Spec};
 use crate::system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, fallocate};
 
@@ -59,11 +60,11 @@ pub(crate) fn freshen(spec: &Spec, files: &[OwnedFd], fresh: Fresh) -> Result<()
             Fresh::Evicted => drop(fadvise(file, 0, None, Advice::DontNeed)),
             Fresh::Anew => {
                 let empty = || rustix::fs::ftruncate(file, 0);
-                retry_on_intr(empty).map_err(|errno| (number, errno))?;
+                again(empty).map_err(|errno| (number, errno))?;
                 if spec.preallocate && target.bytes > 0 {
                     let bytes = target.bytes;
                     let reserve = || fallocate(file, FallocateFlags::empty(), 0, bytes);
-                    retry_on_intr(reserve).map_err(|errno| (number, errno))?;
+                    again(reserve).map_err(|errno| (number, errno))?;
                 }
             }
         }
@@ -78,7 +79,7 @@ fn preallocate(target: &IoTarget, file: &OwnedFd) -> Result<(), StartError> {
         return Ok(());
     }
     let reserve = || fallocate(file, FallocateFlags::empty(), 0, target.bytes);
-    retry_on_intr(reserve).map_err(|errno| StartError::Preallocate {
+    again(reserve).map_err(|errno| StartError::Preallocate {
         path: target.path.clone(),
         bytes: target.bytes,
         errno: errno.raw_os_error(),

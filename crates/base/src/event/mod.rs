@@ -39,8 +39,12 @@ pub const FORMAT: u32 = 3;
 /// One line of a run's log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LogLine {
-    /// Time, RFC 3339, UTC.
+    /// Time, RFC 3339, UTC: for people, because this clock can be set while a run goes on.
     pub at: String,
+    /// Time since this execution of the run began, by the monotonic clock, ns; `None` in the logs of older versions
+    /// and in texts that were imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ns: Option<u64>,
     /// The event of that time.
     // One flat object a line: SQL and jq then reach every field without a path.
     #[serde(flatten)]
@@ -52,6 +56,8 @@ pub struct LogLine {
 struct LineKind<'a> {
     #[serde(borrow)]
     at: Cow<'a, str>,
+    #[serde(default)]
+    since_ns: Option<u64>,
     #[serde(borrow)]
     event: Cow<'a, str>,
 }
@@ -69,6 +75,7 @@ impl LogLine {
         {
             return Ok(Self {
                 at: kind.at.into_owned(),
+                since_ns: kind.since_ns,
                 event: Event::Trial(serde_json::from_slice(text)?),
             });
         }
@@ -557,6 +564,7 @@ mod tests {
     fn a_trial_read_by_itself_is_the_same_as_one_of_any_kind() {
         let trial = LogLine {
             at: "2026-01-02T03:04:05.678Z".to_owned(),
+            since_ns: Some(1_500_000_000),
             event: Event::Trial(Box::new(Observation {
                 metrics: vec![Some(0.1), None, Some(3.0)],
                 notes: vec!["a \"note\"\n".to_owned()],

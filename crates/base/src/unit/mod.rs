@@ -84,8 +84,8 @@ pub fn parse_time_ns(text: &str) -> Result<u64, UnitError> {
         }
     };
     // Rounded, for a float holds many decimal fractions only nearly: 0.3 ms is 300,000.00000000006 ns.
-    let none = || UnitError::new(format!("\"{text}\" is not a time"), "");
-    whole((number * factor).round()).ok_or_else(none)
+    let too_long = || UnitError::new(format!("{text} is too long"), "write at most 104 d");
+    whole((number * factor).round()).ok_or_else(too_long)
 }
 
 /// Nanoseconds of something that lasts, as [`parse_time_ns`]: more than none.
@@ -377,6 +377,11 @@ mod tests {
         assert_eq!(parse_time_ns("10 seconds"), Ok(10_000_000_000));
         assert_eq!(parse_time_ns("2 minutes"), parse_time_ns("120 s"));
         assert!(parse_time_ns("3").is_err());
+        assert_eq!(parse_time_ns("104 d"), Ok(104 * 86_400_000_000_000));
+        for long in ["107 d", "105 days", "2600 h", "1000000000 d"] {
+            let refused = parse_time_ns(long).unwrap_err().to_string();
+            assert!(refused.contains("at most 104 d"), "{long}: {refused}");
+        }
         assert_eq!(parse_share("5 %"), Ok(0.05));
         assert_eq!(parse_share("0.05"), Ok(0.05));
     }

@@ -6,12 +6,11 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::io::retry_on_intr;
-
 use super::{IoDevice, IoFailure};
 use crate::content::ContentPool;
 use crate::memory::AlignedMemory;
 use crate::outcome::Op;
+use crate::retry::again;
 use crate::shape::BlockStep;
 use crate::verify::Slots;
 
@@ -34,15 +33,15 @@ impl IoDevice for Sync<'_> {
         let moved = match (step.op, &mut self.pool) {
             (Op::Write, Some(pool)) => {
                 let bytes = pool.take(size);
-                retry_on_intr(|| rustix::io::pwrite(file, bytes, step.offset))?
+                again(|| rustix::io::pwrite(file, bytes, step.offset))?
             }
             (Op::Write, None) => {
                 let bytes = &self.read.bytes()[..size];
-                retry_on_intr(|| rustix::io::pwrite(file, bytes, step.offset))?
+                again(|| rustix::io::pwrite(file, bytes, step.offset))?
             }
             _ => {
                 let bytes = &mut self.read.bytes_mut()[..size];
-                retry_on_intr(|| rustix::io::pread(file, &mut *bytes, step.offset))?
+                again(|| rustix::io::pread(file, &mut *bytes, step.offset))?
             }
         };
         if moved == 0 {
@@ -70,7 +69,7 @@ impl Slots for Sync<'_> {
 
 /// Calls fdatasync if `data_only`, else fsync; again if a signal interrupts it.
 pub(crate) fn sync_file(file: &OwnedFd, data_only: bool) -> rustix::io::Result<()> {
-    retry_on_intr(|| {
+    again(|| {
         if data_only {
             crate::system::fdatasync(file)
         } else {

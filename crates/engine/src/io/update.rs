@@ -2,12 +2,11 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::io::retry_on_intr;
-
 use super::sync::sync_file;
 use super::{IoDevice, IoFailure};
 use crate::memory::AlignedMemory;
 use crate::outcome::Op;
+use crate::retry::again;
 use crate::shape::BlockStep;
 
 /// Reads by `pread`; writes by `pread`, another value in one byte, and `pwrite`.
@@ -26,7 +25,7 @@ impl IoDevice for Update<'_> {
     fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         let file = &self.files[step.target as usize];
         let block = &mut self.block.bytes_mut()[..step.size as usize];
-        let mut moved = retry_on_intr(|| rustix::io::pread(file, &mut *block, step.offset))?;
+        let mut moved = again(|| rustix::io::pread(file, &mut *block, step.offset))?;
         if moved == 0 {
             return Err(IoFailure::END_OF_FILE);
         }
@@ -35,7 +34,7 @@ impl IoDevice for Update<'_> {
             *byte = byte.wrapping_add(1);
             self.changed += 1;
             let bytes = &block[..moved];
-            moved = retry_on_intr(|| rustix::io::pwrite(file, bytes, step.offset))?;
+            moved = again(|| rustix::io::pwrite(file, bytes, step.offset))?;
             if moved == 0 {
                 return Err(IoFailure::NOTHING_WRITTEN);
             }

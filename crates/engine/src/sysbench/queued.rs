@@ -5,13 +5,14 @@ use std::os::fd::AsRawFd;
 
 use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::job::{Job, TransferMethod};
 use super::requests::SysbenchStep;
 use super::transfer::{SysbenchFiles, ThreadBuffers};
 use crate::io::uring;
 use crate::outcome::Op;
+use crate::retry::again;
 use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 impl<'a> SysbenchFiles<'a> {
@@ -101,7 +102,7 @@ impl AsyncTransfer<'_> {
 
     /// Waits for at least so many completions and takes all there are.
     fn reap(&mut self, least: usize, job: &Job<'_>, worker: &mut Worker<'_>) -> Result<(), Halt> {
-        retry_on_intr(|| {
+        again(|| {
             let submitted = self.ring.submit_and_wait(least);
             submitted.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
         })

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
 use super::job::{Job, TransferMethod};
@@ -13,6 +13,7 @@ use crate::error::StartError;
 use crate::mapping::Mapping;
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
+use crate::retry::again;
 use crate::system::fdatasync;
 use crate::worker_pool::{Halt, Worker, fault};
 
@@ -139,10 +140,10 @@ impl TransferMethod for SyncTransfer<'_> {
         let bytes = step.bytes as usize;
         let moved = if step.op == Op::Read {
             let buffer = &mut self.buffers.buffer.bytes_mut()[..bytes];
-            retry_on_intr(|| rustix::io::pread(fd, &mut *buffer, step.offset))
+            again(|| rustix::io::pread(fd, &mut *buffer, step.offset))
         } else {
             let block = self.buffers.filler.block(step.offset, bytes);
-            retry_on_intr(|| rustix::io::pwrite(fd, block, step.offset))
+            again(|| rustix::io::pwrite(fd, block, step.offset))
         };
         let moved = moved.map_err(|errno| self.blocks.failed(step, errno))?;
         self.blocks.whole(step, moved)?;

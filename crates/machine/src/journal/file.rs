@@ -294,7 +294,7 @@ fn refused(error: AppendError, path: &Path) -> JournalError {
             path: path.to_path_buf(),
             now,
         },
-        AppendError::Broken | AppendError::Removed => {
+        AppendError::Broken | AppendError::Removed | AppendError::Changed { .. } => {
             system("write to", path, std::io::Error::other(error))
         }
     }

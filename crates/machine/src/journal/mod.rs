@@ -31,7 +31,7 @@ pub const FILE: &str = "journal.jsonl";
 
 pub use busy::{busy, unmount, until_free};
 pub use devices::{erase, partitions};
-pub use entry::{EntryId, GROUND, Undo};
+pub use entry::{Entry, EntryId, GROUND, Undo};
 pub use error::JournalError;
 pub use file::Journal;
 pub use gone::is_here_or_gone;

@@ -32,6 +32,19 @@ pub enum RecordError {
         /// The log.
         path: PathBuf,
     },
+    /// Another program changed the log while it was written.
+    #[error(
+        "another program changed {} while the run went on ({expected} bytes were written, and it has {found}): what it holds cannot be relied on",
+        path.shown()
+    )]
+    Changed {
+        /// The log.
+        path: PathBuf,
+        /// Bytes that were written to it.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
     /// The log is not at its path any more, with all that was written.
     #[error("{}", elsewhere(path, now))]
     Moved {
@@ -223,6 +236,7 @@ impl RecordError {
             Self::Full { .. } => {
                 "free some space, then continue with: stackrace resume; every line written before is kept"
             }
+            Self::Changed { .. } => "run the study again, and let no other program write to the run's directory",
             Self::Removed { .. } => "run the study again, and leave the run's directory where it is",
             Self::Moved { path, now } => {
                 // Its record is there: after cleaning, the run goes on.

@@ -14,6 +14,7 @@ use stackrace_base::appendlog::{AppendError, AppendLog, Durable, Reopened, is_be
 use stackrace_base::event::{Event, FORMAT, LogLine, RunStarted};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::Clock;
+use stackrace_base::unit;
 
 /// Name of the log in its run's directory.
 pub(super) const LOG: &str = "log.jsonl";
@@ -27,7 +28,42 @@ pub struct Log {
     lines: AppendLog,
     path: PathBuf,
     clock: Arc<dyn Clock>,
+    /// When this execution of the run began, ns of the monotonic clock.
+    began_ns: u64,
+    /// Both clocks when they were last compared.
+    compared: ClockPair,
 }
+
+/// Both clocks at one moment.
+#[derive(Clone, Copy)]
+struct ClockPair {
+    /// Time of day, ns since 1970; `None` if it cannot be read.
+    day_ns: Option<i128>,
+    /// By the monotonic clock, with the time in which the machine was suspended, ns.
+    passed_ns: u64,
+}
+
+impl ClockPair {
+    fn now(clock: &dyn Clock) -> Self {
+        let day: Option<jiff::Timestamp> = clock.today().parse().ok();
+        Self {
+            day_ns: day.map(jiff::Timestamp::as_nanosecond),
+            passed_ns: clock.with_sleep_ns(),
+        }
+    }
+
+    /// Time by which the time of day was set since `before`, ns; negative: back. None: it was not set.
+    fn set_since(self, before: Self) -> Option<i128> {
+        let passed = i128::from(self.passed_ns) - i128::from(before.passed_ns);
+        let set = self.day_ns? - before.day_ns? - passed;
+        // A clock that is led towards the right time runs a little faster or slower for a while.
+        let led = CLOCK_STEP_NS + passed / 100;
+        (set.abs() > led).then_some(set)
+    }
+}
+
+/// Shortest step of the time of day that is told, ns.
+const CLOCK_STEP_NS: i128 = 2_000_000_000;
 
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -74,7 +110,7 @@ impl Log {
             .map_err(|source| RecordError::system("write", &path, source))?;
         let path = dir.path().join(LOG);
         let lines = AppendLog::create(dir, LOG).map_err(|error| refused(error, &path))?;
-        let mut log = Self { lines, path, clock };
+        let mut log = Self::of(lines, path, clock);
         let line = log.append(Event::RunStarted(Box::new(head)))?;
         dir.sync()?;
         Ok((log, line))
@@ -108,7 +144,32 @@ impl Log {
             save_torn(dir, &torn)?;
             lines.cut_torn().map_err(|error| refused(error, &path))?;
         }
-        Ok((Self { lines, path, clock }, torn.len() as u64))
+        Ok((Self::of(lines, path, clock), torn.len() as u64))
+    }
+
+    /// An execution of the run that begins now.
+    fn of(lines: AppendLog, path: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            began_ns: clock.now_ns(),
+            compared: ClockPair::now(&*clock),
+            lines,
+            path,
+            clock,
+        }
+    }
+
+    /// A sentence for the record, if the time of day was set since this was last asked, or since the run went on.
+    pub fn clock_was_set(&mut self) -> Option<String> {
+        let before = std::mem::replace(&mut self.compared, ClockPair::now(&*self.clock));
+        let set = self.compared.set_since(before)?;
+        let (by, direction) = (
+            unit::long_time(set.abs() as f64 / 1e9),
+            if set < 0 { "back" } else { "forward" },
+        );
+        Some(format!(
+            "the clock of this machine was set {direction} by {by} while the run went on: times of day before and after do not \
+             agree; durations and limits of time do not rest on it"
+        ))
     }
 
     /// Writes one event, with the time of day, and gives back the line as it was written.
@@ -123,6 +184,7 @@ impl Log {
         // The time of day is for people; nothing is computed from it, because clocks are set.
         let line = LogLine {
             at: self.clock.today(),
+            since_ns: Some(self.clock.now_ns().saturating_sub(self.began_ns)),
             event,
         };
         let unreadable = |error: serde_json::Error| RecordError::Unreadable {
@@ -157,6 +219,11 @@ fn refused(error: AppendError, path: &Path) -> RecordError {
         AppendError::Locked => RecordError::Locked { path },
         AppendError::Broken => RecordError::Broken { path },
         AppendError::Removed => RecordError::Removed { path },
+        AppendError::Changed { expected, found } => RecordError::Changed {
+            path,
+            expected,
+            found,
+        },
         AppendError::Moved { now } => RecordError::Moved { path, now },
         AppendError::NotOpened(error) => error.into(),
         AppendError::System { tried, source } => RecordError::system(tried, &path, source),

@@ -353,34 +353,29 @@ impl Record {
 
     /// Time of the run's executions together, s; the pauses between them are not counted.
     pub fn elapsed_seconds(&self) -> f64 {
-        let mut total = 0.0;
-        let mut began = self.started_at();
-        let mut last = began;
-        for line in &self.lines {
-            if let Event::RunResumed { .. } = line.event {
-                total += seconds_between(began, last);
-                began = &line.at;
-            }
-            last = &line.at;
-        }
-        total + seconds_between(began, last)
+        let resumed = |line: &LogLine| matches!(line.event, Event::RunResumed { .. });
+        let executions = self.lines.chunk_by(|_, next| !resumed(next));
+        let seconds = executions.map(|lines| match lines {
+            [began, .., last] => seconds_between(began, last),
+            _ => 0.0,
+        });
+        // From 0.0: the sum of none is -0.0.
+        seconds.fold(0.0, |total, seconds| total + seconds)
     }
 
     /// Durations of the complete rounds, ascending; an interrupted one counts from its last beginning.
     pub fn round_times(&self) -> Vec<RoundTime> {
         let mut times: Vec<RoundTime> = Vec::new();
-        let mut began: Option<(u32, &str)> = None;
+        let mut began: Option<(u32, &LogLine)> = None;
         for line in &self.lines {
             match line.event {
-                Event::RoundStarted { round, .. } => began = Some((round, &line.at)),
-                Event::RunResumed { .. } => {
-                    began = began.map(|(round, _)| (round, line.at.as_str()));
-                }
+                Event::RoundStarted { round, .. } => began = Some((round, line)),
+                Event::RunResumed { .. } => began = began.map(|(round, _)| (round, line)),
                 Event::RoundFinished { round, .. } => {
-                    if let Some((_, at)) = began.take().filter(|&(begun, _)| begun == round) {
+                    if let Some((_, first)) = began.take().filter(|&(begun, _)| begun == round) {
                         times.push(RoundTime {
                             round,
-                            seconds: seconds_between(at, &line.at),
+                            seconds: seconds_between(first, line),
                         });
                     }
                 }
@@ -448,11 +443,15 @@ impl Record {
     }
 }
 
-/// Seconds between two times of day; 0 where one cannot be read or the clock was set back.
-fn seconds_between(begin: &str, end: &str) -> f64 {
+/// Seconds between two lines of one execution. In the log of an older version by the times of day: 0 where one
+/// cannot be read or the clock was set back.
+fn seconds_between(begin: &LogLine, end: &LogLine) -> f64 {
+    if let (Some(begin), Some(end)) = (begin.since_ns, end.since_ns) {
+        return end.saturating_sub(begin) as f64 / 1e9;
+    }
     match (
-        begin.parse::<jiff::Timestamp>(),
-        end.parse::<jiff::Timestamp>(),
+        begin.at.parse::<jiff::Timestamp>(),
+        end.at.parse::<jiff::Timestamp>(),
     ) {
         (Ok(begin), Ok(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
         _ => 0.0,

@@ -6,12 +6,13 @@
 //!                       study.toml  the study as it was given
 //!                       now.json    what it is doing, while it goes on (docs/formats/now.md)
 //!                       tags        words the user put on it, one a line
+//! <store>/order                     ids in the order in which the runs were begun
 //! <store>/stackrace.db              the index, derived (docs/formats/index.md)
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +30,9 @@ use stackrace_base::time::Clock;
 
 /// Name of the file beside the log: what depends on the machine, where the log itself does not.
 const MADE_ON: &str = "made-on.json";
+/// Name of the file with the ids of the runs, one on each line, in the order in which they were begun: a clock can be
+/// set, and then the times in ids and logs do not tell.
+const ORDER: &str = "order";
 /// Name of the directory of all runs.
 const RUNS: &str = "runs";
 /// Number of ids that an error lists.
@@ -132,7 +136,30 @@ impl Store {
         if !Record::fits_id(&head.run) {
             return Err(RecordError::BadId { run: head.run });
         }
-        Log::create(&self.all()?, head, clock)
+        let all = self.all()?;
+        if !self.has_log(&head.run) {
+            // First: an id without a run is skipped, and a run without a place would be taken for one of an older version.
+            self.note_order(&head.run)?;
+        }
+        Log::create(&all, head, clock)
+    }
+
+    /// Adds a run to the order.
+    fn note_order(&self, run: &str) -> Result<(), RecordError> {
+        let mut order = OwnDir::open(&self.dir)?.append(ORDER, true)?;
+        let written = order.write_all(format!("{run}\n").as_bytes());
+        written.map_err(|source| RecordError::system("write", &self.dir.join(ORDER), source))
+    }
+
+    /// Places of the runs in the order in which they were begun, by id; empty in the store of an older version.
+    fn order(&self) -> HashMap<String, usize> {
+        let read = || {
+            let file = OwnDir::open(&self.dir).ok()?.read(ORDER).ok()?;
+            std::io::read_to_string(file).ok()
+        };
+        // A run in virtual time can be removed and made again under its id: the last place counts.
+        let text: String = read().unwrap_or_default();
+        text.lines().map(str::to_owned).zip(0..).collect()
     }
 
     /// Returns true if the log of a run (by its whole id) is there.
@@ -216,8 +243,11 @@ impl Store {
     pub fn all_but_newest(&self, keep: usize) -> Result<Vec<String>, RecordError> {
         let mut ids = self.ids()?;
         ids.retain(|run| !self.goes_on(run) && self.tags(run).is_empty());
-        // By the log, not by the id: runs in virtual time have no date in theirs.
-        ids.sort_by_cached_key(|run| self.version(run).map_or(0, |(_, changed)| changed));
+        let order = self.order();
+        if ids.iter().any(|run| !order.contains_key(run)) {
+            // By the log, not by the id: runs in virtual time have no date in theirs.
+            ids.sort_by_cached_key(|run| self.version(run).map_or(0, |(_, changed)| changed));
+        }
         ids.truncate(ids.len().saturating_sub(keep));
         Ok(ids)
     }
@@ -245,16 +275,16 @@ impl Store {
     ) -> Result<Vec<T>, RecordError> {
         let runs = self.all()?;
         let mut found = Vec::new();
-        for name in runs.names()? {
+        let names = runs.names()?;
+        let names = names.into_iter().filter_map(|name| name.into_string().ok());
+        for run in in_order(names.collect(), &self.order()) {
             // One at a time: a process may hold only so many open.
-            let dir = match runs.dir(&name) {
+            let dir = match runs.dir(&run) {
                 Ok(dir) if dir.has(LOG) => Some(dir),
                 Ok(_) | Err(OwnError::System { .. }) => continue,
                 Err(_) => None,
             };
-            if let Ok(name) = name.into_string() {
-                found.push(look(name, dir.as_ref()));
-            }
+            found.push(look(run, dir.as_ref()));
         }
         Ok(found)
     }
@@ -412,8 +442,12 @@ impl Store {
         self.read_with_lines(run).map(|(record, _)| record)
     }
 
-    /// The id's time has minutes only: among those of the last minute the log itself decides.
+    /// The newest of runs, which are in order. Among those of an older version behind the last one that has its place in
+    /// the order, the logs decide: the time of an id has minutes only.
     fn newest(&self, ids: &[String]) -> String {
+        let order = self.order();
+        let last = ids.iter().rposition(|id| order.contains_key(id));
+        let ids = &ids[last.unwrap_or(0)..];
         let has_date = |id: &&String| id.starts_with(|c: char| c.is_ascii_digit());
         let dated = self.newest_dated(ids.iter().filter(has_date));
         // A run in virtual time has no date in its id, nor in its log: the file's time tells.
@@ -452,6 +486,24 @@ fn version(dir: &OwnDir) -> Result<LogVersion, RecordError> {
     })?;
     // The length alone misses a log that was replaced by one of equal length.
     Ok((state.bytes, i128::from(state.modified_ns)))
+}
+
+/// Ids, oldest first: by their places, and one that has none before the first of a later time.
+fn in_order(mut ids: Vec<String>, order: &HashMap<String, usize>) -> Vec<String> {
+    ids.sort_unstable();
+    let (mut placed, others): (Vec<_>, Vec<_>) =
+        ids.into_iter().partition(|id| order.contains_key(id));
+    placed.sort_by_key(|id| order.get(id));
+    let mut others = others.into_iter().peekable();
+    let mut all = Vec::with_capacity(placed.len() + others.len());
+    for id in placed {
+        while let Some(other) = others.next_if(|other| *other < id) {
+            all.push(other);
+        }
+        all.push(id);
+    }
+    all.extend(others);
+    all
 }
 
 /// The ids most like what was asked for, best first.

@@ -9,6 +9,7 @@ use super::*;
 use stackrace_base::event::{Ended as TrialEnded, Event, FORMAT, LogLine};
 use stackrace_base::time::Clock;
 
+mod clocks;
 #[cfg(feature = "sqlite")]
 mod index;
 mod resumed;
@@ -19,7 +20,7 @@ struct MadeUp(std::sync::atomic::AtomicU64);
 
 impl Clock for MadeUp {
     fn now_ns(&self) -> u64 {
-        0
+        self.0.load(std::sync::atomic::Ordering::Relaxed) * 1_000_000_000
     }
 
     fn today(&self) -> String {
@@ -186,7 +187,7 @@ fn an_id_is_never_a_path() {
 fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     let (_dir, store) = store();
     let run = "2026-11-21T1405-aaaa";
-    let (mut log, _) = store.create_run(head(run), clock()).unwrap();
+    drop(store.create_run(head(run), clock()).unwrap());
     let path = store.run_dir(run).join("log.jsonl");
     let mut file = std::fs::OpenOptions::new()
         .append(true)
@@ -198,14 +199,14 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
         b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"round-started\"}\n\xff\xfe\n",
     )
     .unwrap();
-    log.append(Event::RoundFinished {
-        round: 1,
-        trials: None,
-    })
+    // A line as older versions wrote it.
+    file.write_all(
+        b"{\"at\":\"2026-11-21T14:05:01.000Z\",\"event\":\"round-finished\",\"round\":1}\n",
+    )
     .unwrap();
-    drop(log);
     let record = store.read(run).unwrap();
     assert_eq!(record.lines.len(), 2);
+    assert_eq!(record.lines[1].since_ns, None);
     assert_eq!(record.notes.len(), 3, "{:?}", record.notes);
     assert!(record.notes[0].contains("line 2") && record.notes[0].contains("teleported"));
     assert!(record.notes[1].contains("round-started"));
@@ -312,6 +313,9 @@ fn a_run_in_virtual_time_is_the_last_where_its_log_was_written_last() {
     for run in ["2026-11-20T0900-zzzz", "virtual-0123"] {
         drop(store.create_run(head(run), shared.clone()).unwrap());
     }
+    assert_eq!(store.find("last").unwrap(), "virtual-0123");
+    // An older version noted no order: the files tell.
+    std::fs::remove_file(store.dir().join("order")).unwrap();
     let log = store.run_dir("virtual-0123").join("log.jsonl");
     let log = std::fs::File::options().write(true).open(log).unwrap();
     let day = Duration::from_secs(86_400);
@@ -395,6 +399,7 @@ fn the_trials_since_a_round_are_those_of_that_round_and_later() {
 fn pauses_between_executions_are_not_counted() {
     let at = |at: &str, event: Event| LogLine {
         at: at.to_owned(),
+        since_ns: None,
         event,
     };
     let mut record = Record::begin(at(
@@ -447,7 +452,11 @@ fn a_full_or_broken_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
     let trial = record.trials().next().unwrap().clone();
     let push = |record: &mut Record, event| {
         let at = record.started_at().to_owned();
-        record.push(LogLine { at, event });
+        record.push(LogLine {
+            at,
+            since_ns: None,
+            event,
+        });
     };
     let failed = |error: &str| {
         let mut trial = trial.clone();

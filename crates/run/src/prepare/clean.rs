@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::prepare::context::Context;
 use crate::prepare::permission;
 use crate::prepare::temporary;
+use crate::prepare::undoing;
 use stackrace_base::failure::Failure;
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::{Clock, SystemClock};
@@ -72,16 +73,23 @@ pub struct Cleaning {
     pub allow_commands: bool,
 }
 
-/// Undoes everything that dead runs left; or lists it, and changes nothing.
+/// Undoes everything that dead runs left; or lists it, and changes nothing. `tell` is given what is waited for.
 ///
 /// # Errors
 /// The store cannot be read, or a journal cannot be written.
-pub fn clean(context: &Context, cleaning: Cleaning) -> Result<Vec<Cleaned>, Failure> {
+pub fn clean(
+    context: &Context,
+    cleaning: Cleaning,
+    tell: &dyn Fn(&str),
+) -> Result<Vec<Cleaned>, Failure> {
     let mut cleaned = Vec::new();
     for found in journals(context)? {
         match found {
             Ok(path) if cleaning.list => listed(context, &path, &mut cleaned),
-            Ok(path) => undone(context, path, cleaning.allow_commands, &mut cleaned),
+            Ok(path) => {
+                let allow = cleaning.allow_commands;
+                undone(context, path, (allow, tell), &mut cleaned);
+            }
             Err(refused) => cleaned.push(refused),
         }
     }
@@ -121,13 +129,18 @@ fn undoing_commands(context: &Context, journal: &Path) -> Vec<String> {
 }
 
 /// Undoes what a journal names.
-fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Cleaned>) {
+fn undone(
+    context: &Context,
+    path: PathBuf,
+    (allow, tell): (bool, &dyn Fn(&str)),
+    cleaned: &mut Vec<Cleaned>,
+) {
     // No run goes on in whose record these commands could be. One for each journal: no run may use the
     // commands of another's study.
-    let host = &context.host(Arc::new(|_| ()));
+    let host = &Arc::new(context.host(Arc::new(|_| ())));
     let live = |opened: &Result<Journal, _>| matches!(opened, Err(JournalError::Live { .. }));
     let journal = match patiently(|| Journal::open(&path), live) {
-        Ok(journal) => journal,
+        Ok(journal) => Arc::new(journal),
         Err(error) => return cleaned.push(left_alone(&path, &error)),
     };
     // A command that still runs could make anew what is undone here.
@@ -142,7 +155,7 @@ fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Clean
     {
         commands.know(undoing_commands(context, &path), allow);
     }
-    let report = match stack::undo_all(host, &journal) {
+    let report = match undoing::undo_all(host, &journal, tell) {
         Ok(report) => report,
         Err(error) => return cleaned.push(left_alone(&path, &error)),
     };

@@ -10,6 +10,7 @@ pub mod permission;
 pub mod preflight;
 pub mod study_file;
 pub mod temporary;
+mod undoing;
 
 pub use context::{Context, entropy};
 pub use observer::{Observer, Preparation, WatchedRun};

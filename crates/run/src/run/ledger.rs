@@ -71,6 +71,13 @@ impl Ledger {
     /// # Errors
     /// The log could not be written.
     pub fn append(&mut self, event: Event) -> Result<(), RecordError> {
+        if let Some(text) = self.log.clock_was_set() {
+            self.write(Event::Warned { text })?;
+        }
+        self.write(event)
+    }
+
+    fn write(&mut self, event: Event) -> Result<(), RecordError> {
         let line = self.log.append(event)?;
         if let Some(index) = &mut self.index
             && let Err(error) = index.note(&self.record.head.run, &line)

@@ -113,6 +113,7 @@ fn record(site: &WebSite, sources: &[ImportSource]) -> Option<Record> {
     let head = design.head("not kept".to_owned(), printed::title(sources), Vec::new());
     let line = |event| LogLine {
         at: at.clone(),
+        since_ns: None,
         event,
     };
     let mut record = Record::begin(line(Event::RunStarted(Box::new(head))))?;

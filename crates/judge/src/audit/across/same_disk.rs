@@ -173,7 +173,11 @@ mod tests {
             };
             let at = line.at.clone();
             lines.push(line);
-            lines.extend(down.map(|event| stackrace_base::event::LogLine { at, event }));
+            lines.extend(down.map(|event| stackrace_base::event::LogLine {
+                at,
+                since_ns: None,
+                event,
+            }));
         }
         run.record.lines = lines;
         run.read(|reading| assert_eq!(judge(reading), []));

@@ -25,6 +25,7 @@ impl Run {
                 .collect();
             record.lines.push(LogLine {
                 at: String::new(),
+                since_ns: None,
                 event: Event::StackSetUp {
                     round: 9,
                     configuration,

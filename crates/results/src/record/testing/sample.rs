@@ -305,15 +305,21 @@ fn at(seconds: f64) -> String {
     )
 }
 
+/// A line as older versions wrote it: with the time of day alone.
+fn line(at: String, event: Event) -> LogLine {
+    LogLine {
+        at,
+        since_ns: None,
+        event,
+    }
+}
+
 /// The whole run.
 pub fn record(shape: &SampleShape) -> Record {
     let mut dice = Dice(1);
     let mut now = 0.0;
-    let mut record = Record::begin(LogLine {
-        at: at(now),
-        event: Event::RunStarted(Box::new(head(shape))),
-    })
-    .unwrap();
+    let mut record =
+        Record::begin(line(at(now), Event::RunStarted(Box::new(head(shape))))).unwrap();
     for round in 1..=shape.rounds {
         let mut order: Vec<usize> = (0..shape.configurations.len()).collect();
         for at in (1..order.len()).rev() {
@@ -364,16 +370,16 @@ pub fn record(shape: &SampleShape) -> Record {
         let step = 4.0 * order.len() as f64 / events.len() as f64;
         for event in events {
             now += step;
-            record.push(LogLine { at: at(now), event });
+            record.push(line(at(now), event));
         }
     }
-    record.push(LogLine {
-        at: at(now + 1.0),
-        event: Event::RunEnded {
+    record.push(line(
+        at(now + 1.0),
+        Event::RunEnded {
             reason: "interrupted".into(),
             detail: format!("stopped by Ctrl-C after {} rounds", shape.rounds),
         },
-    });
+    ));
     record
 }
 

@@ -104,7 +104,14 @@ pub fn with_cuts() -> Record {
         for number in (1..=CUTS).rev() {
             let event = Event::Cut(Box::new(cut(configuration, number)));
             let at = at.clone();
-            record.lines.insert(end, LogLine { at, event });
+            record.lines.insert(
+                end,
+                LogLine {
+                    at,
+                    since_ns: None,
+                    event,
+                },
+            );
         }
     }
     record

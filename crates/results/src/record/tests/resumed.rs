@@ -9,6 +9,7 @@ fn round_of_two(left_out: Option<usize>, format: u32) -> Vec<u8> {
     head.format = format;
     let line = |event| LogLine {
         at: "2026-11-21T14:00:00.000Z".to_owned(),
+        since_ns: None,
         event,
     };
     let mut lines = vec![line(Event::RunStarted(Box::new(head)))];
@@ -86,6 +87,7 @@ fn a_round_whose_failure_can_be_mended_is_measured_again_after_a_resume() {
     ] {
         let line = |event| LogLine {
             at: "2026-11-21T14:00:00.000Z".to_owned(),
+            since_ns: None,
             event,
         };
         let mut record = Record::begin(line(Event::RunStarted(Box::new(head("x"))))).unwrap();
