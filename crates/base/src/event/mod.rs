@@ -27,7 +27,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
-use stackrace_stats::elementary::ln;
+use stackrace_stats::elementary::{exp, ln};
 
 use std::borrow::Cow;
 
@@ -435,6 +435,14 @@ impl Better {
             // Logarithms, because configurations are compared by ratios.
             Self::Higher => ln(value),
             Self::Lower => -ln(value),
+        }
+    }
+
+    /// The value of an [oriented logarithm](Self::oriented_ln).
+    pub fn value_of(self, oriented_ln: f64) -> f64 {
+        match self {
+            Self::Higher => exp(oriented_ln),
+            Self::Lower => exp(-oriented_ln),
         }
     }
 }

@@ -87,6 +87,8 @@ pub(super) struct VerdictGrounds<'a> {
     pub(super) confidence: f64,
     pub(super) overall: &'a [Comparison],
     pub(super) ranking: &'a [Comparison],
+    /// The same on each workload; empty unless a ranking of several is asked.
+    pub(super) rankings: &'a [Vec<Comparison>],
     pub(super) workloads: &'a [Comparison],
     pub(super) configurations: &'a [ConfigurationRow],
 }

@@ -43,9 +43,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         workloads.retain(|comparison| comparison.ratio.is_some());
     }
     let whole = overall(&table, &whole, shares.overall);
-    let ranking = overall(&table, &ranked_sides(&table), shares.overall);
+    let ranking = overall(
+        &table,
+        &ranked_sides(&table, ComparedFigure::Overall),
+        shares.overall,
+    );
     let settled = checked_at.is_some() && outlook::settled(&table, &whole, &ranking);
     let too_coarse = checked_at.is_some() && outlook::too_coarse(&table, &whole, &ranking);
+    let rankings = rankings(&table, shares.workload);
     let courses = course::courses(evidence);
     let mut notes = rows::notes(&table);
     notes.extend(course::notes(evidence, &courses));
@@ -61,6 +66,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         confidence: decide.confidence,
         overall: &whole,
         ranking: &ranking,
+        rankings: &rankings,
         workloads: &workloads,
         configurations: &configurations,
     };
@@ -87,6 +93,21 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
+/// The best configuration on each workload with each other one; empty unless a ranking of several workloads is asked.
+/// Each pair has its share of the error, so the data may choose which one leads.
+fn rankings(table: &ObservationTable<'_>, alpha: f64) -> Vec<Vec<Comparison>> {
+    if table.workloads() < 2 || !table.evidence.ranks() {
+        return Vec::new();
+    }
+    let figures = (0..table.workloads()).map(ComparedFigure::primary);
+    let ranked = figures.map(|figure| {
+        let sides = ranked_sides(table, figure);
+        let on = |sides: &Sides| comparison(table, sides, figure, alpha);
+        sides.iter().map(on).collect()
+    });
+    ranked.collect()
+}
+
 /// Configurations to drop after these rounds, so that the next ones go to what is open. None where every
 /// round was asked for, nor after the last round, where it would save nothing. The baseline stays: every
 /// other one is compared with it. `decide` is what is asked of the run now: a resumed run may go on for
@@ -109,7 +130,7 @@ pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
 /// Configurations that the verdict says are worse than the best one: a drop is no further claim and
 /// has no further error.
 fn beaten(table: &ObservationTable<'_>) -> Vec<usize> {
-    let ranked = ranked_sides(table);
+    let ranked = ranked_sides(table, ComparedFigure::Overall);
     let shares = Shares::of(table, ranked.len());
     let compared = overall(table, &ranked, shares.overall);
     let worse = ranked

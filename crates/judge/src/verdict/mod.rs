@@ -13,6 +13,7 @@ mod effects;
 mod fragment;
 mod gate;
 mod guarantee;
+mod headline;
 mod history;
 mod judge;
 mod outlook;

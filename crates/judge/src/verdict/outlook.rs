@@ -86,7 +86,11 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let all: Vec<usize> = (0..table.workloads()).collect();
     let whole = sides::whole(&table);
     let shares = Shares::of(&table, whole.len());
-    let ranking = overall(&table, &sides::ranked_sides(&table), shares.overall);
+    let ranking = overall(
+        &table,
+        &sides::ranked_sides(&table, ComparedFigure::Overall),
+        shares.overall,
+    );
     let asked = overall(&table, &whole, shares.overall);
     let (open, coarse) = (
         !settled(&table, &asked, &ranking),

@@ -129,6 +129,8 @@ pub struct Comparison {
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given (only of imported results).
     pub ratio: Option<Interval>,
+    /// A's and B's value in the metric's unit, means over the rounds used; `None` over several workloads.
+    pub values: Option<(f64, f64)>,
     /// Meaning of the interval.
     pub word: VerdictWord,
     /// The word as a sentence fragment (`12-19 % faster`).
