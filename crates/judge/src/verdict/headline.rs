@@ -171,10 +171,15 @@ fn by(ratio: Interval) -> String {
 pub(super) fn ends(ratio: Interval) -> String {
     match (times(ratio.low), times(ratio.high)) {
         _ if ratio.low.is_nan() => String::new(),
-        (low, _) if !tells(&ratio) => format!(" (at least {low} x)"),
+        (low, _) if !is_narrow(ratio) => format!(" (at least {low} x)"),
         (low, high) if low == high => String::new(),
         (low, high) => format!(" ({low} to {high})"),
     }
+}
+
+/// Returns true if both ends are worth reading: a large ratio may be known less well.
+fn is_narrow(ratio: Interval) -> bool {
+    tells(&ratio) || ratio.high / ratio.low <= stackrace_stats::widest(ratio.estimate)
 }
 
 /// A over B instead of B over A.

@@ -300,9 +300,12 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
     if judged.too_coarse && judged.state == State::Undecided {
         return coarse_outlook(judged);
     }
-    let Some(more) = more.filter(|_| judged.state == State::Undecided) else {
+    let Some(more) = more else {
         return String::new();
     };
+    if judged.state == State::Decided {
+        return sizes(more, evidence);
+    }
     let time = more.seconds.map(unit::long_time);
     // The user who waits looks at another clock.
     let time = match evidence.head.place().in_virtual_time() {
@@ -331,6 +334,21 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
             " The rounds so far vary too much to say how long a certain answer will take."
                 .to_owned()
         }
+    }
+}
+
+/// The way to a narrower interval of what is decided: nothing where nothing is said to be too wide.
+fn sizes(more: &More, evidence: &Evidence<'_>) -> String {
+    let resume = resume(evidence.head);
+    match (evidence.ended, more.seconds.map(unit::long_time)) {
+        (true, Some(time)) => {
+            format!(
+                " How much faster is known only roughly; `{resume}` takes about {time} for more."
+            )
+        }
+        (true, None) => format!(" How much faster is known only roughly; `{resume}` finds out."),
+        (false, Some(time)) => format!(" About {time} more will tell how much."),
+        (false, None) => String::new(),
     }
 }
 
@@ -478,7 +496,7 @@ pub(super) fn details(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> V
     }
     let over = over(head);
     // What leads stands in the sentence; the figure over all then follows it.
-    let led = headline::by_workload(judged, head).is_some();
+    let led = judged.by_workload;
     let first = judged.overall.iter().filter(|_| led);
     let first = first.map(|c| format!("{}.", capital(&pair(c, &over, ""), &[&c.a, &c.b])));
     let mut comparisons: Vec<&Comparison> = judged
@@ -489,6 +507,10 @@ pub(super) fn details(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> V
     // On the log scale twice as fast and half as fast are equally far from no difference.
     let size = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ln(ratio.estimate).abs());
     comparisons.sort_by(|x, y| size(y).total_cmp(&size(x)));
+    // Of two, the sentence has said what is sure.
+    if led && judged.overall.len() == 1 {
+        comparisons.retain(|c| !c.word.decides());
+    }
     let each = comparisons.iter().map(|c| {
         let workload = head.workloads.iter().position(|w| w.name == c.workload);
         let kept = guarantee::clause(evidence, &[&c.a, &c.b], workload);

@@ -7,8 +7,8 @@ use super::statement::VerdictWord;
 use super::*;
 use crate::verdict::table::Evidence;
 use stackrace_base::event::{
-    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, RunStarted, Settled, Until,
-    WorkloadHead,
+    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, Precision, RunStarted,
+    Settled, Until, WorkloadHead,
 };
 
 mod order;
@@ -69,6 +69,7 @@ pub(super) fn head(
             rounds_max: 20,
             time_max_ns: 0,
             until: Until::Overall,
+            precision: Precision::Size,
         },
         seed: 0,
         place: None,
