@@ -64,8 +64,9 @@ pub(super) fn whole(
         // What was lost needs no rounds to be said.
         let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
         return format!(
-            "No verdict yet: {}; the first verdict needs {first}{kept}.{goes_on}",
-            counted(judged.rounds as usize, "complete round")
+            "No verdict yet: {}; the first verdict needs {first}{kept}.{}{goes_on}",
+            counted(judged.rounds as usize, "complete round"),
+            so_far(judged, head)
         );
     }
     let ranked = !judged.ranking.is_empty();
@@ -104,6 +105,33 @@ pub(super) fn whole(
         }
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
+    }
+}
+
+/// Estimates of the first rounds, which have no interval: ` So far b 1.25 x as fast as a in mail (…), roughly.`
+fn so_far(judged: &VerdictGrounds<'_>, head: &RunStarted) -> String {
+    let (over, unit) = (over(head), only_unit(head));
+    let part = |c: &Comparison| {
+        let ratio = c.so_far()?;
+        let (faster, slower, ratio) = match ratio.estimate > 1.0 {
+            true => (&c.b, &c.a, ratio),
+            false => (&c.a, &c.b, turned(ratio)),
+        };
+        let both = both(c, unit);
+        Some(format!(
+            "{faster} {} as fast as {slower}{over}{both}",
+            by(ratio)
+        ))
+    };
+    let parts: Vec<String> = judged
+        .overall
+        .iter()
+        .filter_map(part)
+        .take(WRITTEN_OUT)
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" So far, as a rough estimate: {}.", parts.join("; ")),
     }
 }
 

@@ -137,6 +137,17 @@ fn a_run_that_ended_before_the_size_was_known_says_so_and_how_to_go_on() {
 }
 
 #[test]
+fn after_two_rounds_there_is_an_estimate_and_no_interval() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let data = trials(&head, 2, 0.01, 3, |t, _| [1.0, 1.3][t]);
+    let verdict = judge(&evidence(&head, &data, 2));
+    let said = "So far, as a rough estimate: b 1.30 x as fast as a in w0 (a ";
+    assert!(verdict.sentence.contains(said), "{}", verdict.sentence);
+    let row = verdict.configurations[1].overall.unwrap();
+    assert!((row.estimate - 1.3).abs() < 0.05 && row.low.is_nan() && row.high.is_nan());
+}
+
+#[test]
 fn every_round_from_the_third_on_is_a_check() {
     let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     let data = trials(&head, 4, 0.01, 3, |_, _| 1.0);
