@@ -7,7 +7,7 @@ use stackrace_stats::elementary::ln;
 
 use super::answer::VerdictGrounds;
 use super::fragment::{bound, tells, times};
-use super::statement::{Comparison, Interval, VerdictWord};
+use super::statement::{Comparison, Interval, More, VerdictWord};
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, counted, listed_names};
 
@@ -174,6 +174,38 @@ pub(super) fn ends(ratio: Interval) -> String {
         (low, _) if !is_narrow(ratio) => format!(" (at least {low} x)"),
         (low, high) if low == high => String::new(),
         (low, high) => format!(" ({low} to {high})"),
+    }
+}
+
+/// Estimates of the first rounds, which have no interval: ` So far b 1.25 x as fast as a in mail (…), roughly.`
+pub(super) fn so_far(overall: &[Comparison], over: &str, unit: &str) -> String {
+    let part = |c: &Comparison| {
+        let ratio = c.so_far()?;
+        let (faster, slower, ratio) = match ratio.estimate > 1.0 {
+            true => (&c.b, &c.a, ratio),
+            false => (&c.a, &c.b, turned(ratio)),
+        };
+        let both = both(c, unit);
+        Some(format!("{faster} {} as {slower}{over}{both}", by(ratio)))
+    };
+    let parts: Vec<String> = overall.iter().filter_map(part).take(SURE_MAX).collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" So far, as a rough estimate: {}.", parts.join("; ")),
+    }
+}
+
+/// The way to a narrower interval of what is decided: nothing where nothing is said to be too wide.
+pub(super) fn sizes(more: &More, ended: bool, resume: &str) -> String {
+    match (ended, more.seconds.map(unit::long_time)) {
+        (true, Some(time)) => {
+            format!(
+                " How much faster is known only roughly; `{resume}` takes about {time} for more."
+            )
+        }
+        (true, None) => format!(" How much faster is known only roughly; `{resume}` finds out."),
+        (false, Some(time)) => format!(" About {time} more will tell how much."),
+        (false, None) => String::new(),
     }
 }
 

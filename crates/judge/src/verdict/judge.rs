@@ -10,6 +10,7 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{coarse_notes, comparison, on_each_workload, order_notes, overall};
+use super::course::PhaseCourse;
 use super::outlook::is_known;
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
@@ -43,19 +44,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         workloads.retain(|comparison| comparison.ratio.is_some());
     }
     let whole = overall(&table, &whole, shares.overall);
-    let ranking = overall(
-        &table,
-        &ranked_sides(&table, ComparedFigure::Overall),
-        shares.overall,
-    );
+    let ranking = ranking(&table, shares.overall);
     let settled = checked_at.is_some() && outlook::settled(&table, &whole, &ranking);
     let too_coarse = checked_at.is_some() && outlook::too_coarse(&table, &whole, &ranking);
     let rankings = rankings(&table, shares.workload);
     let courses = course::courses(evidence);
-    let mut notes = rows::notes(&table);
-    notes.extend(course::notes(evidence, &courses));
-    notes.extend(order_notes(evidence.head, whole.iter().chain(&workloads)));
-    notes.extend(coarse_notes(evidence.head, whole.iter().chain(&workloads)));
+    let notes = notes(&table, &courses, whole.iter().chain(&workloads));
     let configurations = rows::rows(&table, &whole, decide.comparison.is_none());
     let mut judged = VerdictGrounds {
         state: outlook::state(&table, checked_at.is_some(), settled),
@@ -94,6 +88,25 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         more,
         notes,
     }
+}
+
+/// The best configuration over all workloads with each other one.
+fn ranking(table: &ObservationTable<'_>, alpha: f64) -> Vec<Comparison> {
+    overall(table, &ranked_sides(table, ComparedFigure::Overall), alpha)
+}
+
+/// Notes on what spoils or limits the figures, on their courses, on the order in a round, and on how coarse they are.
+fn notes<'a>(
+    table: &ObservationTable<'_>,
+    courses: &[PhaseCourse],
+    compared: impl Iterator<Item = &'a Comparison> + Clone,
+) -> Vec<String> {
+    let head = table.evidence.head;
+    let mut notes = rows::notes(table);
+    notes.extend(course::notes(table.evidence, courses));
+    notes.extend(order_notes(head, compared.clone()));
+    notes.extend(coarse_notes(head, compared));
+    notes
 }
 
 /// The best configuration on each workload with each other one; empty unless a ranking of several workloads is asked.

@@ -66,7 +66,7 @@ pub(super) fn whole(
         return format!(
             "No verdict yet: {}; the first verdict needs {first}{kept}.{}{goes_on}",
             counted(judged.rounds as usize, "complete round"),
-            so_far(judged, head)
+            headline::so_far(judged.overall, &over(head), only_unit(head))
         );
     }
     let ranked = !judged.ranking.is_empty();
@@ -105,33 +105,6 @@ pub(super) fn whole(
         }
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
-    }
-}
-
-/// Estimates of the first rounds, which have no interval: ` So far b 1.25 x as fast as a in mail (…), roughly.`
-fn so_far(judged: &VerdictGrounds<'_>, head: &RunStarted) -> String {
-    let (over, unit) = (over(head), only_unit(head));
-    let part = |c: &Comparison| {
-        let ratio = c.so_far()?;
-        let (faster, slower, ratio) = match ratio.estimate > 1.0 {
-            true => (&c.b, &c.a, ratio),
-            false => (&c.a, &c.b, turned(ratio)),
-        };
-        let both = both(c, unit);
-        Some(format!(
-            "{faster} {} as fast as {slower}{over}{both}",
-            by(ratio)
-        ))
-    };
-    let parts: Vec<String> = judged
-        .overall
-        .iter()
-        .filter_map(part)
-        .take(WRITTEN_OUT)
-        .collect();
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!(" So far, as a rough estimate: {}.", parts.join("; ")),
     }
 }
 
@@ -332,7 +305,7 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
         return String::new();
     };
     if judged.state == State::Decided {
-        return sizes(more, evidence);
+        return headline::sizes(more, evidence.ended, &resume(evidence.head));
     }
     let time = more.seconds.map(unit::long_time);
     // The user who waits looks at another clock.
@@ -362,21 +335,6 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
             " The rounds so far vary too much to say how long a certain answer will take."
                 .to_owned()
         }
-    }
-}
-
-/// The way to a narrower interval of what is decided: nothing where nothing is said to be too wide.
-fn sizes(more: &More, evidence: &Evidence<'_>) -> String {
-    let resume = resume(evidence.head);
-    match (evidence.ended, more.seconds.map(unit::long_time)) {
-        (true, Some(time)) => {
-            format!(
-                " How much faster is known only roughly; `{resume}` takes about {time} for more."
-            )
-        }
-        (true, None) => format!(" How much faster is known only roughly; `{resume}` finds out."),
-        (false, Some(time)) => format!(" About {time} more will tell how much."),
-        (false, None) => String::new(),
     }
 }
 

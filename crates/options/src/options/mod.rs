@@ -191,9 +191,7 @@ pub struct Compare {
     /// Time limit [default: 2 min]
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
-    /// A first impression in at most 30 s: stop when it is sure which one is faster; `resume` goes on
-    /// from there
-    // A time limit itself, and an end.
+    /// A first impression in at most 30 s: only which one is faster; `resume` goes on from there
     #[arg(long, conflicts_with_all = ["time", "until_decided", "within"])]
     pub quick: bool,
     /// Limits of the run.
@@ -272,8 +270,7 @@ pub struct Deciding {
     /// Confidence of all statements together [default: 95 %, or the study's]
     #[arg(long, value_name = "SHARE")]
     pub confidence: Option<String>,
-    /// Go on until the upper end of each interval is at most this much above the lower one [default: 25 %;
-    /// more where a ratio is above 1.6]
+    /// Go on until the ends of the intervals are this near to each other [default: 25 %, more above 1.6 x]
     #[arg(long, value_name = "SHARE")]
     pub within: Option<String>,
     /// Seed of all random choices
@@ -338,7 +335,7 @@ pub struct Run {
     /// Time limit, instead of the study's
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub time: Option<String>,
-    /// Stop when it is sure which one is faster; by how much is then known less well
+    /// Stop when it is sure which one is faster
     #[arg(long, conflicts_with = "within")]
     pub quick: bool,
     /// Limits of the run.
