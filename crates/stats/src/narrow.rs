@@ -13,7 +13,7 @@ use crate::looks::{FIRST_LOOK, two_sided_level};
 pub const NEAR_ONE: f64 = 1.25;
 
 /// Upper end over lower end of an interval that says how large a ratio is, at most: 1.25 near 1, the root of a larger
-/// ratio (17 x: 4.1), because nobody needs to know 17 x to within 25 %.
+/// ratio (17 x: 4.1), because 17 x need not be known to within 25 %.
 pub fn widest(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio).sqrt().max(NEAR_ONE)
 }

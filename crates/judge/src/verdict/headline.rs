@@ -132,7 +132,7 @@ fn shown(c: &Comparison, better: bool) -> Option<(&'static str, [String; 2])> {
     let [a, b] = values(c, unit)?;
     let verb = match unit.as_str() {
         "s" | "ns" => "takes",
-        rate if rate.ends_with("/s") => "does",
+        "B/s" | "op/s" => "does",
         _ => "has",
     };
     Some((verb, if better { [b, a] } else { [a, b] }))

@@ -54,20 +54,7 @@ pub(super) fn whole(
         return format!("No verdict: {failed}.");
     }
     if judged.state == State::TooFew {
-        let first = stackrace_stats::FIRST_LOOK;
-        // While a run goes on, no command is needed for the next round.
-        let goes_on = if evidence.ended {
-            format!(" `{}` goes on.", resume(head))
-        } else {
-            String::new()
-        };
-        // What was lost needs no rounds to be said.
-        let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
-        return format!(
-            "No verdict yet: {}; the first verdict needs {first}{kept}.{}{goes_on}",
-            counted(judged.rounds as usize, "complete round"),
-            headline::so_far(judged.overall, &over(head), only_unit(head))
-        );
+        return too_few(judged, evidence);
     }
     let ranked = !judged.ranking.is_empty();
     let by_workload = headline::by_workload(judged, head);
@@ -106,6 +93,25 @@ pub(super) fn whole(
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
     }
+}
+
+/// The state before the first verdict, with the estimates of the rounds so far.
+fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
+    let head = evidence.head;
+    let first = stackrace_stats::FIRST_LOOK;
+    // While a run goes on, no command is needed for the next round.
+    let goes_on = if evidence.ended {
+        format!(" `{}` goes on.", resume(head))
+    } else {
+        String::new()
+    };
+    // What was lost needs no rounds to be said.
+    let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
+    format!(
+        "No verdict yet: {}; the first verdict needs {first}{kept}.{}{goes_on}",
+        counted(judged.rounds as usize, "complete round"),
+        headline::so_far(judged.overall, &over(head), only_unit(head))
+    )
 }
 
 /// `c failed in round 2 (out of space)`, of each that did.
