@@ -54,7 +54,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
                 true => Some(QUICK_NS),
                 false => time_asked,
             },
-            ..overrides(&verb.deciding, &verb.how_long)?
+            ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
         },
     };
     let place = match request.clients {

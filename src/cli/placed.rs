@@ -127,7 +127,7 @@ fn value(option: &str, place: AskedPlace) -> &'static str {
         "drive" => "seagate-st3000dm001",
         "for" => "files",
         "html" => "page.html",
-        "margin" => "3 %",
+        "margin" | "within" => "3 %",
         "memory" | "size" | "disk" => "2 GiB",
         "metric" => "a=b",
         "nodes-allocated" => "node1",

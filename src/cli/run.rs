@@ -9,6 +9,7 @@ use super::output;
 use super::setting::Setting;
 use super::variable::variable;
 use super::words::share;
+use stackrace_base::event::Precision;
 use stackrace_base::unit;
 use stackrace_places::place::asked;
 use stackrace_places::place::asked::{PlaceOptions, ResumeOptions};
@@ -41,7 +42,7 @@ pub(super) fn asked<'a>(
     study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
     let overrides = Overrides {
         time_max_ns: time("--time", verb.time.as_ref())?,
-        ..overrides(&verb.deciding, &verb.how_long)?
+        ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
     };
     overrides.apply(&mut study);
     let virtual_time = in_virtual_time(verb, &study)?;
@@ -87,7 +88,12 @@ fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
 }
 
 /// Settings of the decision on the command line, which replace those of the study.
-pub(super) fn overrides(asked: &Deciding, how_long: &HowLong) -> Result<Overrides, Failure> {
+pub(super) fn overrides(
+    asked: &Deciding,
+    how_long: &HowLong,
+    quick: bool,
+) -> Result<Overrides, Failure> {
+    let within = share("--within", asked.within.as_ref(), 0.0..1.0)?;
     Ok(Overrides {
         margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,
         confidence: share("--confidence", asked.confidence.as_ref(), 0.5..1.0)?,
@@ -95,6 +101,11 @@ pub(super) fn overrides(asked: &Deciding, how_long: &HowLong) -> Result<Override
         time_max_ns: None,
         rounds_max: how_long.rounds,
         until_decided: how_long.until_decided,
+        precision: match quick {
+            // clap refuses --quick together with --within.
+            true => Some(Precision::Direction),
+            false => within.map(Precision::Within),
+        },
     })
 }
 

@@ -9,8 +9,8 @@ use super::input::Input;
 use super::kept::kept;
 use stackrace_base::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
-    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, SlicesEnded,
-    TimingObservation, Until, WorkloadHead,
+    Observation, OperationObservation, PhaseObservation, Precision, RunStarted, Settled,
+    SlicesEnded, TimingObservation, Until, WorkloadHead,
 };
 use stackrace_judge::verdict::{self, Evidence};
 use stackrace_results::record::Record;
@@ -281,6 +281,11 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             rounds_max: input.u32() % 10_000,
             time_max_ns: input.u64(),
             until: [Until::Overall, Until::Each, Until::Never][input.below(3)],
+            precision: match input.below(3) {
+                0 => Precision::Direction,
+                1 => Precision::Size,
+                _ => Precision::Within(finite(input).abs()),
+            },
         },
         factors,
         configurations,

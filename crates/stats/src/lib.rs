@@ -21,6 +21,7 @@
 //! | [`elementary`] | how do logarithms come out the same on every processor? |
 //! | [`crossover`] | what does it matter who comes first in a round? |
 //! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
+//! | [`narrow`] | when is its size known well enough, and how far is that? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
 //! | [`autocorrelation`] | how much do the steps of one trial say? |
 //! | [`steady`] | has a trial, or a device, come to rest? |
@@ -39,6 +40,7 @@ pub mod equivalence;
 pub mod interval;
 mod levels;
 pub mod looks;
+pub mod narrow;
 pub mod rank;
 pub mod resolution;
 pub mod steady;
@@ -55,5 +57,6 @@ pub use interval::{
     Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,
 };
 pub use looks::{FIRST_LOOK, one_sided_level, two_sided_level};
+pub use narrow::{rounds_to_narrow, widest};
 pub use rank::hodges_lehmann;
 pub use steady::{PASSES_MAX, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW, steady_after};

@@ -9,6 +9,7 @@
 mod client;
 mod counted;
 mod crash;
+mod decide;
 mod fact;
 mod figure;
 pub mod histogram;
@@ -21,13 +22,14 @@ mod place;
 pub use client::*;
 pub use counted::*;
 pub use crash::*;
+pub use decide::{Decide, Precision, Until};
 pub use fact::*;
 pub use figure::FactFigure;
 pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
-use stackrace_stats::elementary::ln;
+use stackrace_stats::elementary::{exp, ln};
 
 use std::borrow::Cow;
 
@@ -448,48 +450,14 @@ impl Better {
             Self::Lower => -ln(value),
         }
     }
-}
 
-/// Question of the run and when it may stop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Decide {
-    /// Factor whose levels are compared, the first level being the baseline; `None` asks which
-    /// configuration is best.
-    pub comparison: Option<String>,
-    /// Differences smaller than this ratio do not matter (0.05: 5 %).
-    pub margin: f64,
-    /// 0.95: all statements of the run hold together with at least this probability.
-    pub confidence: f64,
-    /// Greatest number of rounds.
-    pub rounds_max: u32,
-    /// No round is begun that would end later than this, ns since the run began.
-    pub time_max_ns: u64,
-    /// Stop when the overall figure is decided (`overall`), or every workload too (`each`).
-    pub until: Until,
-}
-
-impl Decide {
-    /// The share of the error that the comparisons over all workloads have; the rest is for those on
-    /// single workloads. A run that stops when the overall figure is decided has most of it there.
-    pub fn overall_share(&self, workloads: usize) -> f64 {
-        match self.until {
-            _ if workloads < 2 => 1.0,
-            Until::Overall => 0.8,
-            Until::Each | Until::Never => 0.5,
+    /// The value of an [oriented logarithm](Self::oriented_ln).
+    pub fn value_of(self, oriented_ln: f64) -> f64 {
+        match self {
+            Self::Higher => exp(oriented_ln),
+            Self::Lower => exp(-oriented_ln),
         }
     }
-}
-
-/// Part of the question that must be decided before a run stops by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Until {
-    /// The overall figure.
-    Overall,
-    /// The overall figure and every workload.
-    Each,
-    /// Nothing: every round that fits is done.
-    Never,
 }
 
 /// One command as it was run.

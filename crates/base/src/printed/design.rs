@@ -12,7 +12,7 @@ use super::source::ImportSource;
 use super::{Imported, PrintedFigure};
 use crate::event::{
     ConfigurationHead, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin, MetricHead,
-    Observation, RunStarted, Settled, Until, WorkloadHead,
+    Observation, Precision, RunStarted, Settled, Until, WorkloadHead,
 };
 
 /// `Imported from fio-3.39, IOR-4.0.0`.
@@ -103,6 +103,7 @@ impl Design {
                 // keeps every round.
                 time_max_ns: 0,
                 until: Until::Never,
+                precision: Precision::Direction,
             },
             origins: sources.iter().map(origin).collect(),
             warnings: repeated.warnings.into_iter().chain(differing).collect(),

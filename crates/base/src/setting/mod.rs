@@ -156,6 +156,8 @@ impl Settings {
         optional_count as_count -> u64,
         /// A number, whole or not.
         optional_number as_number -> f64,
+        /// A share of one.
+        optional_share as_share -> f64,
         /// A time in nanoseconds.
         optional_time_ns as_time_ns -> u64,
         /// How long something lasts, in nanoseconds; 0 is refused.

@@ -228,6 +228,31 @@ pub fn time_ns(value: f64) -> String {
     three_digits(value, &["ns", "µs", "ms", "s"])
 }
 
+/// A value of a metric, finite, in the unit people use for it.
+pub fn of_metric(metric_unit: &str, value: f64) -> String {
+    match metric_unit {
+        "B/s" => bytes_per_second(value),
+        "op/s" => operations_per_second(value),
+        "s" => time_ns(value * 1e9),
+        "ns" => time_ns(value),
+        "%" => percent(value / 100.0),
+        "B" => bytes(value.max(0.0).round() as u64),
+        "" => digits(value),
+        other => format!("{} {other}", digits(value)),
+    }
+}
+
+/// A plain number of three digits.
+pub fn digits(value: f64) -> String {
+    match value.abs() {
+        // Limits where rounding adds a digit: 99.95 is shown as 100 and not as 100.0.
+        v if v == 0.0 || v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 /// A time of minutes and hours: `2 min 05 s`, `3 h 10 min`.
 pub fn long_time(seconds: f64) -> String {
     let seconds = seconds.max(0.0).round() as u64;

@@ -21,6 +21,9 @@ pub struct Verdict {
     pub settled: bool,
     /// All that is open is so because the figures are too coarse: no number of rounds would answer it.
     pub too_coarse: bool,
+    /// The sentence says what is sure on single workloads.
+    #[serde(skip)]
+    pub by_workload: bool,
     /// Complete rounds in the record.
     pub rounds: u32,
     /// Complete rounds the statements rest on; `None` if there are too few for any.
@@ -82,11 +85,14 @@ pub(super) struct VerdictGrounds<'a> {
     pub(super) state: State,
     pub(super) settled: bool,
     pub(super) too_coarse: bool,
+    pub(super) by_workload: bool,
     pub(super) rounds: u32,
     pub(super) checked_at: Option<u32>,
     pub(super) confidence: f64,
     pub(super) overall: &'a [Comparison],
     pub(super) ranking: &'a [Comparison],
+    /// The same on each workload; empty unless a ranking of several is asked.
+    pub(super) rankings: &'a [Vec<Comparison>],
     pub(super) workloads: &'a [Comparison],
     pub(super) configurations: &'a [ConfigurationRow],
 }

@@ -54,6 +54,7 @@ pub(super) fn comparison(
         workload: figure.workload_name(head),
         metric: figure.metric(head).cloned(),
         ratio: interval,
+        values: values(table, sides, figure),
         word,
         text: fragment::fragment(word, interval, coarse),
         rounds: pairs.iter().map(|(round, d)| (*round, exp(*d))).collect(),
@@ -65,6 +66,30 @@ pub(super) fn comparison(
         coarse,
         logs,
     }
+}
+
+/// Both sides in the unit of the metric: of the rounds that the ratio is of, so that they fit to it.
+fn values(
+    table: &ObservationTable<'_>,
+    sides: &Sides,
+    figure: ComparedFigure,
+) -> Option<(f64, f64)> {
+    // A single workload is the overall figure.
+    let figure = match figure {
+        ComparedFigure::Overall if table.workloads() == 1 => ComparedFigure::primary(0),
+        figure => figure,
+    };
+    let better = figure.metric(table.evidence.head)?.better;
+    let rounds = sides.rounds(table, figure);
+    let mean = |side: &[usize]| {
+        let logs = side.iter().flat_map(|t| {
+            let logs = rounds.iter();
+            logs.filter_map(|at| table.ln(*t, figure, *at))
+        });
+        let logs: Vec<f64> = logs.collect();
+        (!logs.is_empty()).then(|| better.value_of(stackrace_stats::mean(&logs)))
+    };
+    Some((mean(&sides.a)?, mean(&sides.b)?))
 }
 
 /// The comparisons on the primary metric of each workload.

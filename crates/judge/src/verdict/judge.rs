@@ -7,16 +7,17 @@
 //! says so.
 
 use stackrace_stats::FIRST_LOOK;
-use stackrace_stats::elementary::ln;
 
 use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{coarse_notes, comparison, on_each_workload, order_notes, overall};
+use super::course::PhaseCourse;
+use super::outlook::is_known;
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
 use super::statement::{Comparison, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{course, effects, outlook, rows, sentence, slices};
-use stackrace_base::event::{Decide, Until};
+use super::{course, effects, headline, outlook, rows, sentence, slices};
+use stackrace_base::event::{Decide, Precision, Until};
 
 /// Judges the record so far.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
@@ -43,27 +44,28 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         workloads.retain(|comparison| comparison.ratio.is_some());
     }
     let whole = overall(&table, &whole, shares.overall);
-    let ranking = overall(&table, &ranked_sides(&table), shares.overall);
+    let ranking = ranking(&table, shares.overall);
     let settled = checked_at.is_some() && outlook::settled(&table, &whole, &ranking);
     let too_coarse = checked_at.is_some() && outlook::too_coarse(&table, &whole, &ranking);
+    let rankings = rankings(&table, shares.workload);
     let courses = course::courses(evidence);
-    let mut notes = rows::notes(&table);
-    notes.extend(course::notes(evidence, &courses));
-    notes.extend(order_notes(evidence.head, whole.iter().chain(&workloads)));
-    notes.extend(coarse_notes(evidence.head, whole.iter().chain(&workloads)));
+    let notes = notes(&table, &courses, whole.iter().chain(&workloads));
     let configurations = rows::rows(&table, &whole, decide.comparison.is_none());
-    let judged = VerdictGrounds {
+    let mut judged = VerdictGrounds {
         state: outlook::state(&table, checked_at.is_some(), settled),
         settled,
         too_coarse,
+        by_workload: false,
         rounds: complete,
         checked_at,
         confidence: decide.confidence,
         overall: &whole,
         ranking: &ranking,
+        rankings: &rankings,
         workloads: &workloads,
         configurations: &configurations,
     };
+    judged.by_workload = headline::by_workload(&judged, evidence.head).is_some();
     let more = outlook::more(&table, &judged, shares);
     Verdict {
         sentence: sentence::whole(&judged, more.as_ref(), evidence),
@@ -71,6 +73,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         state: judged.state,
         settled,
         too_coarse,
+        by_workload: judged.by_workload,
         rounds: complete,
         checked_at,
         confidence: decide.confidence,
@@ -87,6 +90,40 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
+/// The best configuration over all workloads with each other one.
+fn ranking(table: &ObservationTable<'_>, alpha: f64) -> Vec<Comparison> {
+    overall(table, &ranked_sides(table, ComparedFigure::Overall), alpha)
+}
+
+/// Notes on what spoils or limits the figures, on their courses, on the order in a round, and on how coarse they are.
+fn notes<'a>(
+    table: &ObservationTable<'_>,
+    courses: &[PhaseCourse],
+    compared: impl Iterator<Item = &'a Comparison> + Clone,
+) -> Vec<String> {
+    let head = table.evidence.head;
+    let mut notes = rows::notes(table);
+    notes.extend(course::notes(table.evidence, courses));
+    notes.extend(order_notes(head, compared.clone()));
+    notes.extend(coarse_notes(head, compared));
+    notes
+}
+
+/// The best configuration on each workload with each other one; empty unless a ranking of several workloads is asked.
+/// Each pair has its share of the error, so the data may choose which one leads.
+fn rankings(table: &ObservationTable<'_>, alpha: f64) -> Vec<Vec<Comparison>> {
+    if table.workloads() < 2 || !table.evidence.ranks() {
+        return Vec::new();
+    }
+    let figures = (0..table.workloads()).map(ComparedFigure::primary);
+    let ranked = figures.map(|figure| {
+        let sides = ranked_sides(table, figure);
+        let on = |sides: &Sides| comparison(table, sides, figure, alpha);
+        sides.iter().map(on).collect()
+    });
+    ranked.collect()
+}
+
 /// Configurations to drop after these rounds, so that the next ones go to what is open. None where every
 /// round was asked for, nor after the last round, where it would save nothing. The baseline stays: every
 /// other one is compared with it. `decide` is what is asked of the run now: a resumed run may go on for
@@ -98,8 +135,8 @@ pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
         return Vec::new();
     }
     let mut dropped = match evidence.ranks() {
-        true => beaten(&table),
-        false => answered(&table, decide.until),
+        true => beaten(&table, decide.precision),
+        false => answered(&table, decide),
     };
     dropped.retain(|t| *t != 0 && table.live(*t));
     dropped.sort_unstable();
@@ -107,21 +144,21 @@ pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
 }
 
 /// Configurations that the verdict says are worse than the best one: a drop is no further claim and
-/// has no further error.
-fn beaten(table: &ObservationTable<'_>) -> Vec<usize> {
-    let ranked = ranked_sides(table);
+/// has no further error. The next one to it stays until it is known by how much.
+fn beaten(table: &ObservationTable<'_>, precision: Precision) -> Vec<usize> {
+    let ranked = ranked_sides(table, ComparedFigure::Overall);
     let shares = Shares::of(table, ranked.len());
     let compared = overall(table, &ranked, shares.overall);
-    let worse = ranked
-        .iter()
-        .zip(&compared)
-        .filter(|(_, c)| matches!(c.word, VerdictWord::Worse { .. }));
-    worse.map(|(sides, _)| sides.b[0]).collect()
+    let live = ranked.iter().zip(&compared);
+    let live = live.filter(|(sides, _)| table.live(sides.b[0]));
+    let worse = live.enumerate().filter(|(at, (_, c))| {
+        matches!(c.word, VerdictWord::Worse { .. }) && (*at > 0 || is_known(c, precision))
+    });
+    worse.map(|(_, (sides, _))| sides.b[0]).collect()
 }
 
-/// Configurations whose level's comparison with the first level is decided, and the difference known to within half of
-/// itself. The claim has spent its share of the error up to this check, and no later round can take it back.
-fn answered(table: &ObservationTable<'_>, until: Until) -> Vec<usize> {
+/// Configurations whose level's comparison with the first level is decided, and the size of the difference known. The claim has spent its share of the error up to this check, and no later round can take it back.
+fn answered(table: &ObservationTable<'_>, decide: &Decide) -> Vec<usize> {
     // Where slices end, the rounds before do not count any more: what was answered may be open again.
     if (0..table.workloads()).any(|workload| table.evidence.in_slices(workload)) {
         return Vec::new();
@@ -132,23 +169,11 @@ fn answered(table: &ObservationTable<'_>, until: Until) -> Vec<usize> {
         let on = |figure, share| comparison(table, sides, figure, share);
         let over_all = on(ComparedFigure::Overall, shares.overall);
         let mut workloads = (0..table.workloads()).map(ComparedFigure::primary);
-        over_all.word.decides()
-            && is_known(&over_all)
-            && (until != Until::Each
-                || workloads.all(|figure| on(figure, shares.workload).word.decides()))
+        let closed = |c: &Comparison| c.word.decides() && is_known(c, decide.precision);
+        closed(&over_all)
+            && (decide.until != Until::Each
+                || workloads.all(|figure| closed(&on(figure, shares.workload))))
     };
     let answered = asked.iter().filter(done);
     answered.flat_map(|sides| sides.b.iter().copied()).collect()
-}
-
-/// Returns true if a decided difference is known to within half of itself: the near end of its interval is at least
-/// half as far from "equal" as the estimate, on the scale of logarithms. That there is none is known.
-fn is_known(compared: &Comparison) -> bool {
-    if matches!(compared.word, VerdictWord::NoDifference { .. }) {
-        return true;
-    }
-    compared.ratio.is_some_and(|ratio| {
-        let near = ln(ratio.low).abs().min(ln(ratio.high).abs());
-        near >= ln(ratio.estimate).abs() / 2.0
-    })
 }

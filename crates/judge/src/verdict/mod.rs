@@ -14,6 +14,7 @@ mod effects;
 mod fragment;
 mod gate;
 mod guarantee;
+mod headline;
 mod history;
 mod judge;
 mod outlook;

@@ -1,6 +1,6 @@
 //! How far the question is answered, and what would answer it.
 
-use stackrace_stats::elementary::ln_1p;
+use stackrace_stats::elementary::{ln, ln_1p};
 
 use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{comparison, overall};
@@ -8,7 +8,7 @@ use super::shares::Shares;
 use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use stackrace_base::event::{Decide, Until};
+use stackrace_base::event::{Decide, Precision, Until};
 
 /// Returns true if more rounds would change nothing for those that did not fail: what is asked,
 /// over all workloads, is answered.
@@ -50,13 +50,58 @@ pub fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
     let settled = verdict.settled || verdict.too_coarse;
     match decide.until {
         Until::Never => false,
-        Until::Overall => settled,
+        Until::Overall => settled && (verdict.too_coarse || sizes_known(verdict, decide)),
         Until::Each => {
             let gone = |c: &Comparison| verdict.dropped(&c.a) || verdict.dropped(&c.b);
             let mut each = verdict.workloads.iter();
-            settled && each.all(|c| !c.within.is_empty() || is_closed(c) || gone(c))
+            let closed = |c: &Comparison| is_closed(c) && is_known(c, decide.precision);
+            settled && each.all(|c| !c.within.is_empty() || closed(c) || gone(c))
         }
     }
+}
+
+/// Returns true if it is known how large each difference is that the sentence leads with.
+fn sizes_known(verdict: &Verdict, decide: &Decide) -> bool {
+    let open = open_sizes(
+        (&verdict.overall, &verdict.ranking, &verdict.workloads),
+        verdict.by_workload,
+        decide.precision,
+    );
+    open.iter()
+        .all(|c| verdict.dropped(&c.a) || verdict.dropped(&c.b))
+}
+
+/// The comparisons of the answer whose interval is too wide to say how large the difference is: over all workloads
+/// and in a ranking, and on each workload where the sentence goes by them.
+fn open_sizes<'a>(
+    (overall, ranking, workloads): (&'a [Comparison], &'a [Comparison], &'a [Comparison]),
+    by_workload: bool,
+    precision: Precision,
+) -> Vec<&'a Comparison> {
+    let (asked, each) = match ranking {
+        [] => (overall, workloads),
+        // Of those that are behind, the next one alone is quoted.
+        ranking => (ranking, &[][..]),
+    };
+    let each = each.iter().filter(|c| by_workload && c.within.is_empty());
+    let sure = asked.iter().chain(each).filter(|c| c.word.decides());
+    sure.filter(|c| !is_known(c, precision)).collect()
+}
+
+/// Returns true if the interval of a comparison is as narrow as is asked, or cannot be narrower.
+pub(super) fn is_known(comparison: &Comparison, precision: Precision) -> bool {
+    let Some(ratio) = comparison.ratio else {
+        return false;
+    };
+    let widest = match precision {
+        Precision::Direction => return true,
+        // It lies within the margin: that is its size.
+        Precision::Size if comparison.word.is_tie() => return true,
+        Precision::Size => stackrace_stats::widest(ratio.estimate),
+        Precision::Within(share) => 1.0 + share,
+    };
+    let finest = 2.0 * ln_1p(comparison.coarse.resolution);
+    ratio.high / ratio.low <= widest || finest >= ln(widest)
 }
 
 /// Returns true if more rounds would change nothing about a comparison.
@@ -86,7 +131,11 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let all: Vec<usize> = (0..table.workloads()).collect();
     let whole = sides::whole(&table);
     let shares = Shares::of(&table, whole.len());
-    let ranking = overall(&table, &sides::ranked_sides(&table), shares.overall);
+    let ranking = overall(
+        &table,
+        &sides::ranked_sides(&table, ComparedFigure::Overall),
+        shares.overall,
+    );
     let asked = overall(&table, &whole, shares.overall);
     let (open, coarse) = (
         !settled(&table, &asked, &ranking),
@@ -99,7 +148,8 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let live: Vec<&Sides> = whole.iter().filter(|sides| sides.live(&table)).collect();
     let decided = |w: usize, sides: &Sides| {
         let figure = ComparedFigure::primary(w);
-        is_closed(&comparison(&table, sides, figure, shares.workload))
+        let compared = comparison(&table, sides, figure, shares.workload);
+        is_closed(&compared) && is_known(&compared, evidence.head.decide.precision)
     };
     let open = |w: &usize| !live.iter().all(|sides| decided(*w, sides));
     let undecided: Vec<usize> = (0..table.workloads()).filter(open).collect();
@@ -114,6 +164,11 @@ pub(super) fn more(
     shares: Shares,
 ) -> Option<More> {
     let head = table.evidence.head;
+    if judged.state == State::Decided
+        && let more @ Some(_) = more_for_sizes(table, judged, shares)
+    {
+        return more;
+    }
     let primary = if table.evidence.ranks() {
         judged.ranking
     } else {
@@ -159,5 +214,38 @@ pub(super) fn more(
     Some(More {
         rounds: needed,
         seconds,
+    })
+}
+
+/// Number of further rounds that would make the intervals of a decided answer narrow; `None` if they are.
+fn more_for_sizes(
+    table: &ObservationTable<'_>,
+    judged: &VerdictGrounds<'_>,
+    shares: Shares,
+) -> Option<More> {
+    let precision = table.evidence.head.decide.precision;
+    let of = (judged.overall, judged.ranking, judged.workloads);
+    let mut open = open_sizes(of, judged.by_workload, precision);
+    open.retain(|c| !judged.dropped(&c.a) && !judged.dropped(&c.b));
+    let further = |c: &&Comparison| {
+        let estimate = c.ratio?.estimate;
+        let alpha = match c.workload.is_empty() {
+            true => shares.overall,
+            false => shares.workload,
+        };
+        let widest = match precision {
+            Precision::Within(share) => 1.0 + share,
+            Precision::Size | Precision::Direction => stackrace_stats::widest(estimate),
+        };
+        let resolution = ln_1p(c.coarse.resolution);
+        let total = stackrace_stats::rounds_to_narrow(&c.logs, resolution, alpha, widest)?;
+        Some(total - u32::try_from(c.logs.len()).unwrap_or(total))
+    };
+    let all: Option<Vec<u32>> = open.iter().map(further).collect();
+    let rounds = all.and_then(|all| all.into_iter().max());
+    let pace = table.evidence.round_seconds;
+    (!open.is_empty()).then(|| More {
+        rounds,
+        seconds: rounds.zip(pace).map(|(n, s)| f64::from(n) * s),
     })
 }

@@ -30,7 +30,7 @@ pub(super) fn rows(
             overall: overall
                 .iter()
                 .find(|c| c.b == head.configurations[t].name)
-                .and_then(|c| c.ratio),
+                .and_then(|c| c.ratio.or_else(|| c.so_far())),
             baseline: false,
             too_few: false,
             cells: cells(table, t),

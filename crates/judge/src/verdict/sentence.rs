@@ -6,6 +6,7 @@ use stackrace_stats::elementary::ln;
 use super::answer::VerdictGrounds;
 use super::fragment::{bound, finer, known_to, range, tells, times};
 use super::guarantee;
+use super::headline::{self, against, both, ends, turned};
 use super::statement::{Comparison, Interval, More, State, VerdictWord};
 use super::table::Evidence;
 use stackrace_base::event::RunStarted;
@@ -14,12 +15,20 @@ use stackrace_base::unit::{self, counted, listed, listed_names};
 /// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
 /// baseline, which are how far.
 const WRITTEN_OUT: usize = 4;
+/// Further sentences below the answer.
+const DETAILS_MAX: usize = 5;
 
 /// A comparison as a sentence of its own, with its workload and metric.
 pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
     match &c.metric {
-        None => format!("{}.", capital(&pair(c, &over(head)), &[&c.a, &c.b])),
-        Some(metric) => format!("{}, {}: {}.", c.workload, metric.name, pair(c, "")),
+        None => {
+            let said = pair(c, &over(head), only_unit(head));
+            format!("{}.", capital(&said, &[&c.a, &c.b]))
+        }
+        Some(metric) => {
+            let said = pair(c, "", &metric.unit);
+            format!("{}, {}: {said}.", c.workload, metric.name)
+        }
     }
 }
 
@@ -45,22 +54,13 @@ pub(super) fn whole(
         return format!("No verdict: {failed}.");
     }
     if judged.state == State::TooFew {
-        let first = stackrace_stats::FIRST_LOOK;
-        // While a run goes on, no command is needed for the next round.
-        let goes_on = if evidence.ended {
-            format!(" `{}` goes on.", resume(head))
-        } else {
-            String::new()
-        };
-        // What was lost needs no rounds to be said.
-        let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
-        return format!(
-            "No verdict yet: {}; the first verdict needs {first}{kept}.{goes_on}",
-            counted(judged.rounds as usize, "complete round")
-        );
+        return too_few(judged, evidence);
     }
     let ranked = !judged.ranking.is_empty();
-    let found = if ranked {
+    let by_workload = headline::by_workload(judged, head);
+    let found = if let Some(found) = by_workload {
+        found
+    } else if ranked {
         ranking(judged, head)
     } else {
         let over = over(head);
@@ -71,7 +71,9 @@ pub(super) fn whole(
         match said.len() > WRITTEN_OUT {
             true => against_one(&said, &over, failed.is_empty()),
             false => {
-                let parts: Vec<String> = said.iter().map(|c| pair(c, &over)).collect();
+                let unit = only_unit(head);
+                let part = |c: &&Comparison| pair(c, &over, unit);
+                let parts: Vec<String> = said.iter().map(part).collect();
                 parts.join("; ")
             }
         }
@@ -91,6 +93,25 @@ pub(super) fn whole(
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
     }
+}
+
+/// The state before the first verdict, with the estimates of the rounds so far.
+fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
+    let head = evidence.head;
+    let first = stackrace_stats::FIRST_LOOK;
+    // While a run goes on, no command is needed for the next round.
+    let goes_on = if evidence.ended {
+        format!(" `{}` goes on.", resume(head))
+    } else {
+        String::new()
+    };
+    // What was lost needs no rounds to be said.
+    let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
+    format!(
+        "No verdict yet: {}; the first verdict needs {first}{kept}.{}{goes_on}",
+        counted(judged.rounds as usize, "complete round"),
+        headline::so_far(judged.overall, &over(head), only_unit(head))
+    )
 }
 
 /// `c failed in round 2 (out of space)`, of each that did.
@@ -148,10 +169,20 @@ fn ratio(c: &Comparison, over: &str) -> String {
     }
 }
 
+/// The unit of the primary metric of the only workload; of several, there is none.
+fn only_unit(head: &RunStarted) -> &str {
+    match &head.workloads[..] {
+        [only] => only.metrics.first().map_or("", |metric| &metric.unit),
+        _ => "",
+    }
+}
+
 /// Certainty of the verdict: only claims have a confidence.
 fn certainty(judged: &VerdictGrounds<'_>) -> String {
     let rounds = counted(judged.checked_at.unwrap_or(0) as usize, "round");
-    let mut comparisons = judged.overall.iter().chain(judged.ranking);
+    let rankings = judged.rankings.iter().flatten();
+    let all = judged.overall.iter().chain(judged.ranking);
+    let mut comparisons = all.chain(judged.workloads).chain(rankings);
     if comparisons.any(|c| c.word.decides()) {
         let confidence = unit::percent(judged.confidence).replace(".0 ", " ");
         return format!("{confidence} confidence, {rounds}");
@@ -170,11 +201,15 @@ fn over(head: &RunStarted) -> String {
 
 /// `xfs is 1.22 x as fast as ext4 (between 1.07 and 1.38 times as fast)`: the faster one is the subject, so
 /// that the reader need not turn the sentence round.
-fn pair(c: &Comparison, over: &str) -> String {
+///
+/// `unit`: that of its values.
+fn pair(c: &Comparison, over: &str, unit: &str) -> String {
+    let shown = against(c, unit);
+    let both = both(c, unit);
     match (c.word, c.ratio) {
         (VerdictWord::Better { .. }, Some(ratio)) => {
             format!(
-                "{} is {} as fast as {}{over}{}",
+                "{} is {} as fast as {}{over}{}{shown}",
                 c.b,
                 by(ratio),
                 c.a,
@@ -184,7 +219,7 @@ fn pair(c: &Comparison, over: &str) -> String {
         (VerdictWord::Worse { .. }, Some(ratio)) => {
             let ratio = turned(ratio);
             format!(
-                "{} is {} as fast as {}{over}{}",
+                "{} is {} as fast as {}{over}{}{shown}",
                 c.a,
                 by(ratio),
                 c.b,
@@ -204,13 +239,13 @@ fn pair(c: &Comparison, over: &str) -> String {
                 String::new()
             };
             format!(
-                "{faster} is probably {} as fast as {other}{over}{ends}; not certain",
+                "{faster} is probably {} as fast as {other}{over}{ends}{shown}; not certain",
                 by(ratio)
             )
         }
         (VerdictWord::NoDifference { .. }, Some(ratio)) => {
             format!(
-                "{} between {} and {}{over} ({} is {})",
+                "{} between {} and {}{over}{both} ({} is {})",
                 c.text,
                 c.a,
                 c.b,
@@ -226,14 +261,14 @@ fn pair(c: &Comparison, over: &str) -> String {
             known_to(c.coarse)
         ),
         (VerdictWord::Undecided, Some(ratio)) if tells(&ratio) => format!(
-            "{} and {} cannot be told apart yet{over}: {} may be {}",
+            "{} and {} cannot be told apart yet{over}{both}: {} may be {}",
             c.a,
             c.b,
             c.b,
             range(ratio)
         ),
         (VerdictWord::Undecided, _) => {
-            format!("{} and {} cannot be told apart yet{over}", c.a, c.b)
+            format!("{} and {} cannot be told apart yet{over}{both}", c.a, c.b)
         }
         (_, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }
@@ -244,29 +279,10 @@ fn by(ratio: Interval) -> String {
     format!("{} x", times(ratio.estimate))
 }
 
-/// ` (between 1.07 and 1.38 times as fast)`; where the upper end tells nothing, ` (at least 1.07 times as
-/// fast)`; nothing where both ends are the number that stands there already.
-fn ends(ratio: Interval) -> String {
-    match tells(&ratio) {
-        true if times(ratio.low) == times(ratio.high) => String::new(),
-        true => format!(" ({})", between(ratio)),
-        false => format!(" (at least {} times as fast)", times(ratio.low)),
-    }
-}
-
 fn between(ratio: Interval) -> String {
     match (times(ratio.low), times(ratio.high)) {
         (low, high) if low == high => format!("{low} times as fast"),
         (low, high) => format!("between {low} and {high} times as fast"),
-    }
-}
-
-/// A over B instead of B over A.
-fn turned(ratio: Interval) -> Interval {
-    Interval {
-        estimate: 1.0 / ratio.estimate,
-        low: 1.0 / ratio.high,
-        high: 1.0 / ratio.low,
     }
 }
 
@@ -291,9 +307,12 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
     if judged.too_coarse && judged.state == State::Undecided {
         return coarse_outlook(judged);
     }
-    let Some(more) = more.filter(|_| judged.state == State::Undecided) else {
+    let Some(more) = more else {
         return String::new();
     };
+    if judged.state == State::Decided {
+        return headline::sizes(more, evidence.ended, &resume(evidence.head));
+    }
     let time = more.seconds.map(unit::long_time);
     // The user who waits looks at another clock.
     let time = match evidence.head.place().in_virtual_time() {
@@ -467,6 +486,11 @@ pub(super) fn details(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> V
     if head.workloads.len() < 2 || judged.state == State::TooFew {
         return Vec::new();
     }
+    let over = over(head);
+    // What leads stands in the sentence; the figure over all then follows it.
+    let led = judged.by_workload;
+    let first = judged.overall.iter().filter(|_| led);
+    let first = first.map(|c| format!("{}.", capital(&pair(c, &over, ""), &[&c.a, &c.b])));
     let mut comparisons: Vec<&Comparison> = judged
         .workloads
         .iter()
@@ -475,14 +499,20 @@ pub(super) fn details(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> V
     // On the log scale twice as fast and half as fast are equally far from no difference.
     let size = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ln(ratio.estimate).abs());
     comparisons.sort_by(|x, y| size(y).total_cmp(&size(x)));
-    comparisons
-        .iter()
-        .take(5)
-        .map(|c| {
-            let workload = head.workloads.iter().position(|w| w.name == c.workload);
-            let kept = guarantee::clause(evidence, &[&c.a, &c.b], workload);
-            format!("{}: {}{kept}.", c.workload, pair(c, ""))
-        })
+    // Of two, the sentence has said what is sure.
+    if led && judged.overall.len() == 1 {
+        comparisons.retain(|c| !c.word.decides());
+    }
+    let each = comparisons.iter().map(|c| {
+        let workload = head.workloads.iter().position(|w| w.name == c.workload);
+        let kept = guarantee::clause(evidence, &[&c.a, &c.b], workload);
+        let unit = c.metric.as_ref().map_or("", |metric| &metric.unit);
+        format!("{}: {}{kept}.", c.workload, pair(c, "", unit))
+    });
+    first
+        .take(WRITTEN_OUT)
+        .chain(each)
+        .take(DETAILS_MAX)
         .collect()
 }
 
@@ -504,6 +534,7 @@ mod tests {
                 low: estimate * 0.8,
                 high: estimate * 1.25,
             }),
+            values: None,
             word,
             text: "no difference larger than 3 %".to_owned(),
             rounds: Vec::new(),
@@ -561,9 +592,6 @@ mod tests {
         };
         assert_eq!(between(ratio(1.0398, 1.0405)), "1.04 times as fast");
         assert_eq!(ends(ratio(1.0398, 1.0405)), "");
-        assert_eq!(
-            ends(ratio(1.03, 1.05)),
-            " (between 1.03 and 1.05 times as fast)"
-        );
+        assert_eq!(ends(ratio(1.03, 1.05)), " (1.03 to 1.05)");
     }
 }

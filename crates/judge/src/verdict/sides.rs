@@ -69,11 +69,7 @@ impl Sides {
         let (&[a], &[b]) = (&self.a[..], &self.b[..]) else {
             return None;
         };
-        let rounds: Vec<usize> = self
-            .pairs(table, figure)
-            .iter()
-            .map(|(at, _)| *at)
-            .collect();
+        let rounds = self.rounds(table, figure);
         let workloads = match figure {
             ComparedFigure::Metric { workload, .. } => vec![(1.0, workload, figure)],
             ComparedFigure::Overall => {
@@ -100,6 +96,16 @@ impl Sides {
             parts.push((weight, part));
         }
         WithoutOrder::mean(&parts).filter(|_| any)
+    }
+
+    /// The rounds that have both sides, by position in the table.
+    pub(super) fn rounds(
+        &self,
+        table: &ObservationTable<'_>,
+        figure: ComparedFigure,
+    ) -> Vec<usize> {
+        let pairs = self.pairs(table, figure).into_iter();
+        pairs.map(|(at, _)| at).collect()
     }
 
     /// Log differences of the rounds that have both sides, with the position of each in the table.
@@ -214,7 +220,7 @@ fn within_name(head: &RunStarted, configuration: usize, without: usize) -> Strin
 fn configuration_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
     let n = table.configurations();
     let base = if n > 2 && table.evidence.imported {
-        leader(table)
+        leader(table, ComparedFigure::Overall)
     } else {
         0
     };
@@ -226,12 +232,12 @@ fn configuration_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
 
 /// The best configuration against each other one that did not fail, best first; empty unless a
 /// ranking is asked.
-pub(super) fn ranked_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
+pub(super) fn ranked_sides(table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<Sides> {
     let asked = table.evidence.ranks() && !table.evidence.imported;
     if !asked {
         return Vec::new();
     }
-    let best = leader(table);
+    let best = leader(table, figure);
     let failed = table.evidence.failed();
     let mut others: Vec<usize> = (0..table.configurations())
         .filter(|t| *t != best && failed.iter().all(|failure| failure.configuration != *t))
@@ -239,7 +245,7 @@ pub(super) fn ranked_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
     // Against the best one, in rounds both have: those that were dropped have fewer of their own.
     let behind = |t: &usize| {
         let sides = Sides::of_two(table.evidence.head, best, *t);
-        let logs = sides.differences(table, ComparedFigure::Overall);
+        let logs = sides.differences(table, figure);
         let values: Vec<f64> = logs.iter().map(|(_, log)| *log).collect();
         stackrace_stats::mean(&values)
     };
@@ -250,11 +256,11 @@ pub(super) fn ranked_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
         .collect()
 }
 
-/// The live configuration with the best mean overall figure over the rounds it has.
-fn leader(table: &ObservationTable<'_>) -> usize {
+/// The live configuration with the best mean of a figure over the rounds it has.
+fn leader(table: &ObservationTable<'_>, figure: ComparedFigure) -> usize {
     let mean = |t: usize| -> f64 {
         let values: Vec<f64> = (0..table.rounds_of(t))
-            .filter_map(|at| table.overall_ln(t, at))
+            .filter_map(|at| table.ln(t, figure, at))
             .collect();
         if values.is_empty() {
             // One without any value never leads.

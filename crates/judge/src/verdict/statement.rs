@@ -1,6 +1,7 @@
 //! What is said of one comparison, and the rows a verdict is made of.
 
 use serde::Serialize;
+use stackrace_stats::elementary::{exp, ln};
 use stackrace_stats::{Ratio, Statement, resolution};
 
 use stackrace_base::event::MetricHead;
@@ -129,6 +130,8 @@ pub struct Comparison {
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given (only of imported results).
     pub ratio: Option<Interval>,
+    /// A's and B's value in the metric's unit, means over the rounds used; `None` over several workloads.
+    pub values: Option<(f64, f64)>,
     /// Meaning of the interval.
     pub word: VerdictWord,
     /// The word as a sentence fragment (`12-19 % faster`).
@@ -146,6 +149,18 @@ pub struct Comparison {
     /// Log differences of the rounds that the intervals rest on.
     #[serde(skip)]
     pub logs: Vec<f64>,
+}
+
+impl Comparison {
+    /// The estimate of the rounds so far where they are too few for an interval: its ends are no numbers.
+    pub(super) fn so_far(&self) -> Option<Interval> {
+        let logs: Vec<f64> = self.rounds.iter().map(|(_, ratio)| ln(*ratio)).collect();
+        (!logs.is_empty()).then(|| Interval {
+            estimate: exp(stackrace_stats::mean(&logs)),
+            low: f64::NAN,
+            high: f64::NAN,
+        })
+    }
 }
 
 /// One configuration in the table.

@@ -89,6 +89,7 @@ pub(super) fn comparison(
         workload: figure.workload_name(head),
         metric: figure.metric(head).cloned(),
         ratio,
+        values: None,
         word,
         text: fragment::fragment(word, ratio, coarse),
         rounds: Vec::new(),

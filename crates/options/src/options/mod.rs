@@ -191,9 +191,8 @@ pub struct Compare {
     /// Time limit [default: 2 min]
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
-    /// A first impression in 30 s; `resume` goes on from there
-    // A time limit itself, and an end.
-    #[arg(long, conflicts_with_all = ["time", "until_decided"])]
+    /// A first impression in at most 30 s: only which one is faster; `resume` goes on from there
+    #[arg(long, conflicts_with_all = ["time", "until_decided", "within"])]
     pub quick: bool,
     /// Limits of the run.
     #[command(flatten)]
@@ -271,6 +270,9 @@ pub struct Deciding {
     /// Confidence of all statements together [default: 95 %, or the study's]
     #[arg(long, value_name = "SHARE")]
     pub confidence: Option<String>,
+    /// Go on until the ends of the intervals are this near to each other [default: 25 %, more above 1.6 x]
+    #[arg(long, value_name = "SHARE")]
+    pub within: Option<String>,
     /// Seed of all random choices
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -333,6 +335,9 @@ pub struct Run {
     /// Time limit, instead of the study's
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub time: Option<String>,
+    /// Stop when it is sure which one is faster
+    #[arg(long, conflicts_with = "within")]
+    pub quick: bool,
     /// Limits of the run.
     #[command(flatten)]
     pub how_long: HowLong,

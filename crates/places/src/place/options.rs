@@ -306,6 +306,7 @@ pub const OPTIONS: &[PlacedOption] = &[
         ],
     ),
     everywhere("with"),
+    everywhere("within"),
 ];
 
 /// Places where `clean` works.

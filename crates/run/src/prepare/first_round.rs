@@ -49,7 +49,7 @@ fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_base::event::Until;
+    use stackrace_base::event::{Precision, Until};
 
     fn words_for(allowed_s: u64, rounds_max: u32, seconds: f64) -> Option<(String, String)> {
         let decide = Decide {
@@ -59,6 +59,7 @@ mod tests {
             rounds_max,
             time_max_ns: allowed_s * 1_000_000_000,
             until: Until::Overall,
+            precision: Precision::Size,
         };
         words(&decide, seconds)
     }

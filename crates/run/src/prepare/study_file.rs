@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::prepare::job_file::{self, Variables};
 use stackrace_base::bounded::ByteLimit;
-use stackrace_base::event::{Decide, Until};
+use stackrace_base::event::{Decide, Precision, Until};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, nearest};
 use stackrace_load::programs;
@@ -31,6 +31,8 @@ pub struct Overrides {
     pub rounds_max: Option<u32>,
     /// True if it goes on until the question is decided.
     pub until_decided: bool,
+    /// How well a difference must be known.
+    pub precision: Option<Precision>,
 }
 
 /// A run that has no limit ends after this, ns: 30 days.
@@ -48,6 +50,7 @@ impl Overrides {
         let decide = &mut study.decide;
         decide.margin = self.margin.unwrap_or(decide.margin);
         decide.confidence = self.confidence.unwrap_or(decide.confidence);
+        decide.precision = self.precision.unwrap_or(decide.precision);
         if self.until_decided {
             until_decided(decide);
         }
@@ -78,9 +81,16 @@ impl Overrides {
 
     fn with(&self, study: StudyTable, time_ns: Option<u64>, rounds: Option<u32>) -> StudyTable {
         let share = |share: Option<f64>| share.map(|share| share.to_string());
+        let (direction, within) = match self.precision {
+            Some(Precision::Direction) => (Some("direction"), None),
+            Some(Precision::Within(within)) => (None, Some(within)),
+            Some(Precision::Size) | None => (None, None),
+        };
         let decided = StudyTable::default()
             .optional("margin", share(self.margin))
             .optional("confidence", share(self.confidence))
+            .optional("precision", direction)
+            .optional("within", share(within))
             .optional("at-most", time_ns.map(|ns| format!("{ns} ns")))
             .optional("rounds-at-most", rounds.map(u64::from));
         let seed = StudyTable::default().optional("seed", self.seed);

@@ -259,6 +259,10 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
 pub(super) fn overall_texts(row: &ConfigurationRow) -> [String; 2] {
     match row.overall {
         Some(_) if row.baseline => ["1", "baseline"].map(str::to_owned),
+        // After one or two rounds there is an estimate, and no interval.
+        Some(so_far) if row.too_few => {
+            [figure::ratio(so_far.estimate), "too few rounds".to_owned()]
+        }
         None if row.too_few => [figure::MISSING, "too few rounds"].map(str::to_owned),
         overall => figure::ratio_texts(overall),
     }

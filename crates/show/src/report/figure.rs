@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use stackrace_base::event::{Better, MetricHead};
-pub(super) use stackrace_base::unit::counted;
 use stackrace_base::unit::{self, is_no_text, sign};
+pub(super) use stackrace_base::unit::{counted, digits};
 use stackrace_judge::verdict::Interval;
 
 /// Sign shown where there is no value.
@@ -15,16 +15,7 @@ pub fn value(metric_unit: &str, value: f64) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
     }
-    match metric_unit {
-        "B/s" => unit::bytes_per_second(value),
-        "op/s" => unit::operations_per_second(value),
-        "s" => unit::time_ns(value * 1e9),
-        "ns" => unit::time_ns(value),
-        "%" => unit::percent(value / 100.0),
-        "B" => unit::bytes(value.max(0.0).round() as u64),
-        "" => digits(value),
-        other => format!("{} {other}", digits(value)),
-    }
+    unit::of_metric(metric_unit, value)
 }
 
 /// The interval in brackets; its unit is left out where it is that of the estimate.
@@ -64,17 +55,6 @@ pub(super) fn tick(metric_unit: &str, value: f64) -> String {
     }
     let number = number.trim_end_matches('0').trim_end_matches('.');
     format!("{number}{unit}")
-}
-
-/// A plain number of three digits.
-pub(super) fn digits(value: f64) -> String {
-    match value.abs() {
-        // Limits where rounding adds a digit: 99.95 is shown as 100 and not as 100.0.
-        v if v == 0.0 || v >= 99.95 => format!("{value:.0}"),
-        v if v >= 9.995 => format!("{value:.1}"),
-        v if v >= 0.1 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
 }
 
 /// A ratio; one that no storage has (the end of an interval that knows nothing) without its digits.

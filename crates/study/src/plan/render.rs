@@ -1,6 +1,6 @@
 //! A plan as text for a terminal.
 
-use stackrace_base::event::Until;
+use stackrace_base::event::{Precision, Until};
 use stackrace_base::unit::ShownPath;
 use stackrace_base::unit::{self, counted};
 
@@ -210,9 +210,10 @@ impl Plan {
     /// Prints how long it takes, and what that is based on.
     fn render_time(&self, page: &mut Page) {
         let time = &self.time;
-        let ends = match self.decide.until {
-            Until::Never => "does not end early",
-            Until::Overall | Until::Each => "ends as soon as it is decided",
+        let ends = match (self.decide.until, self.decide.precision) {
+            (Until::Never, _) => "does not end early",
+            (_, Precision::Direction) => "ends as soon as it is decided",
+            (_, _) => "ends as soon as it is decided and the size is known",
         };
         page.fold(
             "  time    ",

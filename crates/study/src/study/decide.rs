@@ -1,13 +1,13 @@
 //! What is asked, when to stop, and how a trial is prepared.
 
-use stackrace_base::event::Decide;
+use stackrace_base::event::{Decide, Precision};
 use stackrace_base::setting::{Refusal, Settings, Span};
 use stackrace_base::unit;
 
 use super::design::{Factor, Policy, Provision, RoundOrder, Slices};
 use super::factor::find_factor;
 use super::place::is_place;
-use super::words::{ORDER, PRECONDITION, PROVISION, UNTIL};
+use super::words::{ORDER, PRECISION, PRECONDITION, PROVISION, UNTIL};
 
 /// A slice where none is written, ns: long beside a change of turns, short beside what drifts.
 const SLICE_NS: u64 = 50_000_000;
@@ -47,6 +47,25 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         ));
     }
     let time_max_ns = words.lasting_ns("at-most")?;
+    let within = words.optional_share("within")?;
+    let precision = match (words.choice(PRECISION)?, within) {
+        (Precision::Direction, Some(_)) => {
+            return Err(Refusal::at(
+                words.span_of("within"),
+                "precision = \"direction\" asks for no size, and within asks for one",
+                "leave one of them out",
+            ));
+        }
+        (_, Some(within)) if within <= 0.0 => {
+            return Err(Refusal::at(
+                words.span_of("within"),
+                "no interval is ever known to within 0",
+                "write how far apart its ends may be, like \"10 %\"",
+            ));
+        }
+        (_, Some(within)) => Precision::Within(within),
+        (asked, None) => asked,
+    };
     Ok(Decide {
         comparison: None,
         margin,
@@ -55,6 +74,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         rounds_max: rounds as u32,
         time_max_ns,
         until: words.choice(UNTIL)?,
+        precision,
     })
 }
 

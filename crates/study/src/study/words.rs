@@ -1,6 +1,6 @@
 //! The words a study has outside its layers and workloads.
 
-use stackrace_base::event::Until;
+use stackrace_base::event::{Precision, Until};
 use stackrace_base::setting::{ChoiceDoc, SettingDoc, choice};
 
 use super::design::{Provision, RoundOrder};
@@ -32,6 +32,12 @@ pub(super) const UNTIL: ChoiceDoc<Until> = choice!(
     "overall",
     "Stop when the overall figure is decided, when each workload is too, or never early.",
 );
+pub(super) const PRECISION: ChoiceDoc<Precision> = choice!(
+    "precision",
+    ["size" => Precision::Size, "direction" => Precision::Direction],
+    "size",
+    "Go on until it is known how large a difference is, or stop when it is sure which one is faster.",
+);
 /// Words of `[decide]`.
 pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
     SettingDoc::text(
@@ -52,6 +58,12 @@ pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
         "No round is begun that would end more than 3 % later.",
     ),
     UNTIL.doc,
+    PRECISION.doc,
+    SettingDoc::share(
+        "within",
+        "",
+        "Go on until the upper end of the interval is at most this much above the lower one.",
+    ),
 ];
 /// Words of `[crash]`.
 pub(super) const CRASH_DOCS: &[SettingDoc] = &[

@@ -7,8 +7,8 @@ use super::statement::VerdictWord;
 use super::*;
 use crate::verdict::table::Evidence;
 use stackrace_base::event::{
-    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, RunStarted, Settled, Until,
-    WorkloadHead,
+    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, Precision, RunStarted,
+    Settled, Until, WorkloadHead,
 };
 
 mod order;
@@ -16,7 +16,7 @@ mod rule;
 mod slices;
 
 /// A head with the given configurations (name, levels) and number of workloads.
-fn head(
+pub(super) fn head(
     factors: &[&str],
     configurations: &[&[&str]],
     workloads: usize,
@@ -69,6 +69,7 @@ fn head(
             rounds_max: 20,
             time_max_ns: 0,
             until: Until::Overall,
+            precision: Precision::Size,
         },
         seed: 0,
         place: None,
@@ -88,7 +89,11 @@ fn observation(round: u32, configuration: usize, workload: usize, value: f64) ->
     }
 }
 
-fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) -> Evidence<'a> {
+pub(super) fn evidence<'a>(
+    head: &'a RunStarted,
+    trials: &'a [Observation],
+    rounds: u32,
+) -> Evidence<'a> {
     Evidence {
         set_ups: crate::audit::SetUps::default(),
         head,
@@ -118,7 +123,7 @@ fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
 }
 
 /// Trials where `factor(configuration, workload)` is how much better than 1 each is, with noise.
-fn trials(
+pub(super) fn trials(
     head: &RunStarted,
     rounds: u32,
     noise: f64,
@@ -163,7 +168,7 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
     assert!(
         verdict
             .sentence
-            .contains(" x as fast as a over all 4 workloads (between 1."),
+            .contains(" x as fast as a over all 4 workloads (1."),
         "{}",
         verdict.sentence
     );
@@ -177,7 +182,7 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     assert!(
         verdict
             .sentence
-            .starts_with("a is 1.99 x as fast as b in w0 (between 1.94 and 2.04 times as fast); "),
+            .starts_with("a is 1.99 x as fast as b in w0 (1.94 to 2.04): 904/s against 455/s; "),
         "{}",
         verdict.sentence
     );

@@ -9,7 +9,7 @@ use crate::record::Record;
 use stackrace_base::event::{
     Better, CommandRun, ConfigurationHead, Counted, Decide, DeviceCounted, Ended, Event, FORMAT,
     Fact, LayerFacts, LogLine, MetricHead, Observation, OperationObservation, PhaseObservation,
-    RunStarted, Settled, SliceSum, Sliced, Until, WorkloadHead,
+    Precision, RunStarted, Settled, SliceSum, Sliced, Until, WorkloadHead,
 };
 
 /// The shape of a made-up run.
@@ -282,6 +282,7 @@ pub fn head(shape: &SampleShape) -> RunStarted {
             rounds_max: 12,
             time_max_ns: 3_600_000_000_000,
             until: Until::Overall,
+            precision: Precision::Size,
         },
         seed: 0xdead_beef_dead_beef,
         place: None,

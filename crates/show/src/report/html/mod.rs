@@ -29,7 +29,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::chart::{Gallery, Plot};
 use super::form::{ReportForm, ReportOptions};
 use super::{clients, content};
-use stackrace_base::event::Until;
+use stackrace_base::event::{Precision, Until};
 use stackrace_base::unit;
 use stackrace_base::unit::is_no_text;
 use stackrace_judge::verdict::{State, Verdict};
@@ -303,6 +303,10 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
                 Until::Overall => "when the overall figure is decided",
                 Until::Each => "when the overall figure and every workload are decided",
                 Until::Never => "when all rounds are done",
+            })
+            (match (decide.until, decide.precision) {
+                (Until::Never, _) | (_, Precision::Direction) => "",
+                (_, _) => " and its size is known",
             })
             ", after at most " (decide.rounds_max) " rounds or "
             (unit::long_time(decide.time_max_ns as f64 / 1e9)) "."

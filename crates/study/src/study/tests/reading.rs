@@ -26,6 +26,7 @@ fn a_good_study_is_its_configurations() {
             rounds_max: 30,
             time_max_ns: 3_600_000_000_000,
             until: stackrace_base::event::Until::Overall,
+            precision: stackrace_base::event::Precision::Size,
         }
     );
     assert_eq!(
