@@ -429,10 +429,6 @@ impl OwnDir {
         let about = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
         // The widths of these fields differ between processors.
-        #[expect(
-            clippy::unnecessary_cast,
-            reason = "they are 32 bits wide on some processors"
-        )]
         let state = FileState {
             bytes: about.st_size as u64,
             modified_ns: ns(about.st_mtime as i64, about.st_mtime_nsec as i64),

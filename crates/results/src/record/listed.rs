@@ -31,6 +31,9 @@ struct SeenRun {
     tags: Vec<String>,
 }
 
+/// State of a run's log, as it was read or seen, and what a list says of the run.
+type ListedRun = (Option<FileState>, Arc<RunSummary>);
+
 impl SeenRun {
     /// The summary with the tags that the run has now.
     fn tagged(&self, summary: &Arc<RunSummary>) -> Arc<RunSummary> {
@@ -58,7 +61,7 @@ impl Store {
     pub(super) fn listed(
         &self,
         known: &Summaries,
-    ) -> Result<Vec<(Option<FileState>, Arc<RunSummary>)>, RecordError> {
+    ) -> Result<Vec<ListedRun>, RecordError> {
         let seen = self.each(|run, dir| SeenRun {
             run,
             state: dir.and_then(|dir| dir.state(LOG)),

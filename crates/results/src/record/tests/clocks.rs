@@ -63,7 +63,11 @@ fn how_long_a_run_took_does_not_rest_on_a_clock_that_is_set() {
         let told = told.unwrap_or_default();
         assert!(told.contains(said.unwrap_or_default()), "{told}");
         assert_eq!(log.clock_was_set(), None, "told twice");
-        log.append(Event::RoundFinished { round: 1, trials: None }).unwrap();
+        log.append(Event::RoundFinished {
+            round: 1,
+            trials: None,
+        })
+        .unwrap();
         drop(log);
         // What passes before it goes on does not count, whatever the clock shows meanwhile.
         clock.sleep(second * 1000);

@@ -173,7 +173,11 @@ fn a_list_reads_only_the_logs_that_changed_since_the_last_one() {
     assert_eq!(store.runs().unwrap()[0].tags, ["kept"]);
     // A log that was written, and one that was exchanged for another of the same length and time.
     let (mut log, _) = store.reopen_run(first, clock()).unwrap();
-    log.append(Event::RoundFinished { round: 6, trials: None }).unwrap();
+    log.append(Event::RoundFinished {
+        round: 6,
+        trials: None,
+    })
+    .unwrap();
     drop(log);
     retitle(&store);
     assert_eq!(titles(&store), [&*title, "of the index"]);
