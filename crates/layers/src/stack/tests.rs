@@ -10,8 +10,7 @@ use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::host::plan::{Fault, PlanHost};
 use stackrace_machine::journal::Journal;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn why_not(lines: &[&str]) -> (usize, String) {
@@ -346,8 +345,7 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
 }
 
 fn survive_on(host: PlanHost, shape: &[&str], fault: Fault) -> bool {
-    // Thousands of journals, each synced at every step: what the machine would do is imagined, and
-    // so is its power cut. On a disk this took minutes.
+    // Thousands of journals, each synced at every step: on a disk this took minutes.
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() {
         tempfile::tempdir_in(memory).unwrap()
