@@ -117,7 +117,8 @@ fn commands(name: Option<&str>) -> Result<String, Failure> {
         Some(format!("{} ({rights}): {stack}\n{steps}\n", kind.name))
     });
     let names = "{id} is drawn at each set-up, {loop 1} is the first loop device.\n\n".to_owned();
-    Ok(std::iter::once(names).chain(text).collect())
+    let text: String = std::iter::once(names).chain(text).collect();
+    Ok(text.trim_end().to_owned() + "\n")
 }
 
 fn takes_words(takes: Takes) -> String {

@@ -505,8 +505,9 @@ pub(crate) fn study_of(
     workloads: impl IntoIterator<Item = StudyTable>,
 ) -> StudyTable {
     let new = StudyTable::default;
-    // A report names a directory in each line.
+    // A report names a directory in each line: a line break in its name is a sign there.
     let names = short_names(sides);
+    let names: Vec<String> = names.iter().map(|name| unit::signs(name)).collect();
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(name, side): (&String, &ComparedPath)| {
         let level = new().value("label", name.as_str());

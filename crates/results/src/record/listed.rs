@@ -58,10 +58,7 @@ impl Store {
     }
 
     /// The same with the states of the logs: of what is known, of the index, or read now.
-    pub(super) fn listed(
-        &self,
-        known: &Summaries,
-    ) -> Result<Vec<ListedRun>, RecordError> {
+    pub(super) fn listed(&self, known: &Summaries) -> Result<Vec<ListedRun>, RecordError> {
         let seen = self.each(|run, dir| SeenRun {
             run,
             state: dir.and_then(|dir| dir.state(LOG)),

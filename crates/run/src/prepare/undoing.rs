@@ -41,9 +41,9 @@ pub(super) fn undo_all(
                     report.failed.extend(done.failed);
                     continue;
                 }
-                Err(wait) => format!(
-                    "{wait} does not return; run stackrace clean again once that storage answers"
-                ),
+                Err(wait) => {
+                    format!("{wait} does not return; once that storage answers: stackrace clean")
+                }
             },
         };
         let left = entries.into_iter().map(|entry| (entry.undo, why.clone()));

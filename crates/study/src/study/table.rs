@@ -91,13 +91,6 @@ impl StudyTable {
         self
     }
 
-    /// With all words of another table after its own.
-    #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.fields.extend(other.fields);
-        self
-    }
-
     /// With these values before all others, and in place of those of their names.
     #[must_use]
     pub fn led_by(self, mut first: Self) -> Self {
