@@ -17,12 +17,15 @@ const LOOKS: usize = 10;
 /// Programs under way whose orphans come here.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay {
     programs: 0,
+    ending: 0,
     before: BTreeSet::new(),
 });
 
 struct UnderWay {
     /// Number of them. Orphans of several cannot be told apart: the last that ends takes all.
     programs: usize,
+    /// Number of those whose orphans are ended.
+    ending: usize,
     /// Children that were there before the first.
     before: BTreeSet<KnownProcess>,
 }
@@ -39,10 +42,15 @@ impl Orphans {
         let mut all = UNDER_WAY.lock();
         if all.programs == 0 {
             all.before = children().map(known).collect();
+        }
+        // A server that is to stay goes to the first process of the machine, which looks after it when it ends:
+        // here it would stay as a zombie, and the tool that stops it would wait for it in vain.
+        if !kept && all.ending == 0 {
             // A system without it has none that come here: they are found by their environment alone.
             let _ = set_child_subreaper(Some(getpid()));
         }
         all.programs += 1;
+        all.ending += usize::from(!kept);
         Self { kept }
     }
 
@@ -94,7 +102,8 @@ impl Drop for Orphans {
     fn drop(&mut self) {
         let mut all = UNDER_WAY.lock();
         all.programs -= 1;
-        if all.programs == 0 {
+        all.ending -= usize::from(!self.kept);
+        if all.ending == 0 {
             // Daemons of other commands, a file system in user space for example, are no children of ours any more.
             let _ = set_child_subreaper(None);
         }
