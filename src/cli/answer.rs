@@ -5,7 +5,7 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
-use stackrace_base::event::shell;
+use stackrace_base::event::{Observation, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::{Record, Store};
@@ -131,8 +131,17 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
 /// The step that makes the answer whole, most often a command; `None` if nothing is missing.
 fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<String> {
     let resume = record.head.resume_command();
-    if matches!(reason, Reason::Interrupted | Reason::Lost) {
-        return Some(resume);
+    match reason {
+        Reason::Interrupted => return Some(resume),
+        // The same would be lost again, unless what is known to help is done first.
+        Reason::Lost => {
+            let advice = record.mendable().map(Observation::next);
+            let advice = advice.filter(|advice| !advice.is_empty());
+            return Some(
+                advice.map_or(resume.clone(), |advice| format!("{advice}, then: {resume}")),
+            );
+        }
+        _ => {}
     }
     let limited = matches!(reason, Reason::Time | Reason::Rounds);
     let on = match limited {

@@ -427,8 +427,7 @@ impl OwnDir {
     /// State of a regular file, which is not opened. Returns `None` if there is none of that name.
     pub fn state(&self, name: &str) -> Option<FileState> {
         let about = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
-        // The widths of these fields differ between processors.
+        let ns = |s: i64, ns: i64| s.saturating_mul(1_000_000_000).saturating_add(ns);
         let state = FileState {
             bytes: about.st_size as u64,
             modified_ns: ns(about.st_mtime as i64, about.st_mtime_nsec as i64),
@@ -445,9 +444,8 @@ impl OwnDir {
     pub fn names(&self) -> Result<Vec<OsString>, OwnError> {
         let failed = |error: Errno| OwnError::system("list", &self.path, error);
         let names = names(self.handle.as_fd()).map_err(failed)?.into_iter();
-        let mut names: Vec<OsString> = names
-            .map(|name| OsStr::from_bytes(name.as_bytes()).to_owned())
-            .collect();
+        let names = names.map(|name| OsStr::from_bytes(name.as_bytes()).to_owned());
+        let mut names: Vec<OsString> = names.collect();
         names.sort();
         Ok(names)
     }

@@ -1,12 +1,13 @@
 //! Commands that layers run, found by setting a stack of each up on an imagined machine.
 //!
-//! Nobody writes this list: what it shows is what the program does, word for word.
+//! No list is kept: what is shown is what the program does, word for word.
 
-use super::imagined;
+use super::composition::Stack;
 use super::layer::LayerKind;
-use super::{Site, Stack, undo_kinds, written};
-use stackrace_machine::host::plan::Fault;
-use stackrace_machine::journal::Journal;
+use super::site::Site;
+use super::written;
+use stackrace_machine::host::plan::PlanHost;
+use stackrace_machine::journal::{Journal, UndoKind};
 use std::path::{Path, PathBuf};
 
 /// Disk for a layer that is tried with no whole stack of its own.
@@ -27,24 +28,35 @@ pub struct ShownCommands {
 
 /// The first stack that a kind of layer is tried with, its own before those of others, or its example on
 /// loop devices: set up, caches emptied, taken down; `None` if no stack that the imagined machine can have holds it.
-pub(super) fn of(kinds: &[LayerKind], kind: &LayerKind) -> Option<ShownCommands> {
+pub(super) fn of(
+    kinds: &[LayerKind],
+    kind: &LayerKind,
+    imagined: &dyn Fn() -> PlanHost,
+    undo: &'static [&'static UndoKind],
+) -> Option<ShownCommands> {
+    let shown = |stack| shown(kinds, stack, imagined(), undo);
     let word = format!("{} =", kind.name);
     let all = kinds.iter().flat_map(|other| other.tried.shapes);
     let others = all.filter(|stack| stack.iter().any(|line| line.starts_with(&word)));
     let tried = kind.tried.shapes.iter().chain(others);
     let mut tried = tried.map(|stack| stack.to_vec());
-    let on = |disks| shown(kinds, vec![disks, kind.example]);
-    let of_tried = tried.find_map(|stack| shown(kinds, stack));
+    let on = |disks| shown(vec![disks, kind.example]);
+    let of_tried = tried.find_map(shown);
     of_tried.or_else(|| [DISK, DISKS].into_iter().find_map(on))
 }
 
-fn shown(kinds: &[LayerKind], stack: Vec<&'static str>) -> Option<ShownCommands> {
+fn shown(
+    kinds: &[LayerKind],
+    stack: Vec<&'static str>,
+    host: PlanHost,
+    undo: &'static [&'static UndoKind],
+) -> Option<ShownCommands> {
     let layers = stack.iter().map(|line| written::layer(kinds, line).ok());
     let layers: Vec<_> = layers.collect::<Option<_>>()?;
     let root = layers.iter().any(|layer| layer.needs().root);
     // Layers on real disks are tried with these two.
     let link = |number| PathBuf::from(format!("/dev/disk/by-id/disk-of-test-{number}"));
-    let host = imagined(Fault::Never)
+    let host = host
         .with_disk(&link(1), 1 << 30, "TEST")
         .with_disk(&link(2), 1 << 30, "TEST");
     let journal = Journal::nowhere();
@@ -55,7 +67,7 @@ fn shown(kinds: &[LayerKind], stack: Vec<&'static str>) -> Option<ShownCommands>
         tag: "r1-t0".to_owned(),
         seed: 1,
         wipe: &[],
-        undo: undo_kinds(),
+        undo,
     };
     let standing = Stack::new(layers).ok()?.set_up(&site).ok()?;
     standing.settle(&site, true, true).ok()?;

@@ -191,7 +191,7 @@ pub fn imagined(fault: Fault) -> PlanHost {
 
 /// The commands of a layer, from its set-up to its removal, on an imagined machine.
 pub fn commands(kind: &LayerKind) -> Option<ShownCommands> {
-    commands::of(ALL, kind)
+    commands::of(ALL, kind, &|| imagined(Fault::Never), undo_kinds())
 }
 
 /// Finds what a machine has of all that the layers need, without changing anything.

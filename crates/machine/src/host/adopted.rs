@@ -17,15 +17,12 @@ const LOOKS: usize = 10;
 /// Programs under way whose orphans come here.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay {
     programs: 0,
-    ending: 0,
     before: BTreeSet::new(),
 });
 
 struct UnderWay {
     /// Number of them. Orphans of several cannot be told apart: the last that ends takes all.
     programs: usize,
-    /// Number of those whose orphans are ended.
-    ending: usize,
     /// Children that were there before the first.
     before: BTreeSet<KnownProcess>,
 }
@@ -42,15 +39,10 @@ impl Orphans {
         let mut all = UNDER_WAY.lock();
         if all.programs == 0 {
             all.before = children().map(known).collect();
-        }
-        // A server that is to stay goes to the first process of the machine, which looks after it when it ends:
-        // here it would stay as a zombie, and the tool that stops it would wait for it in vain.
-        if !kept && all.ending == 0 {
             // A system without it has none that come here: they are found by their environment alone.
             let _ = set_child_subreaper(Some(getpid()));
         }
         all.programs += 1;
-        all.ending += usize::from(!kept);
         Self { kept }
     }
 
@@ -62,6 +54,9 @@ impl Orphans {
         if self.kept {
             for (id, _) in came(&all.before) {
                 process::keep_as_own(id);
+                // Nothing else waits for it, and as a zombie it would seem to run: the tool that stops it waits
+                // until it is gone.
+                std::thread::spawn(move || waitpid(Some(id), WaitOptions::empty()));
             }
             drop(all);
             return names;
@@ -102,8 +97,7 @@ impl Drop for Orphans {
     fn drop(&mut self) {
         let mut all = UNDER_WAY.lock();
         all.programs -= 1;
-        all.ending -= usize::from(!self.kept);
-        if all.ending == 0 {
+        if all.programs == 0 {
             // Daemons of other commands, a file system in user space for example, are no children of ours any more.
             let _ = set_child_subreaper(None);
         }

@@ -173,8 +173,9 @@ impl Record {
     pub fn trials_since(&self, round: u32) -> impl Iterator<Item = &Observation> {
         let begins = move |event: &&Event| matches!(event, Event::RoundStarted { round: begun, .. } if *begun < round);
         let since = self.events().rev().take_while(move |event| !begins(event));
-        since.filter_map(|event| match event {
-            Event::Trial(observation) => Some(&**observation),
+        // The end of the round before lies between: its trials are met, and are not meant.
+        since.filter_map(move |event| match event {
+            Event::Trial(observation) if observation.round >= round => Some(&**observation),
             _ => None,
         })
     }

@@ -105,7 +105,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 21] = [
         "published studies",
     ),
     (
-        "crates/results/src/record/index.rs",
+        "crates/results/src/record/index/rows.rs",
         &["devices"],
         "the name of a column",
     ),
@@ -116,8 +116,8 @@ const ELSEWHERE: [(&str, &[&str], &str); 21] = [
     ),
     (
         "src/commands/compare.rs",
-        &["tmpfs"],
-        "a directory in memory is told as such",
+        &["dir", "tmpfs"],
+        "a directory in memory is told as such; a comparison is a study of directories",
     ),
     (
         "crates/layers/src/stack/common",

@@ -17,9 +17,6 @@ use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file::part;
 use stackrace_study::study::Study;
 
-/// File systems that are a part of every kernel, in no list of modules.
-const ALWAYS: [&str; 1] = ["tmpfs"];
-
 /// Lists what is missing for a study in the lab, all of it, each with what to do; empty if nothing is.
 pub fn missing(
     context: &Context,
@@ -185,7 +182,7 @@ fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
 
 /// What the kernel of an image can load, read from the image before a guest is started.
 struct GuestKernel {
-    /// Its release.
+    /// Release of the kernel: `6.12.118+deb13-amd64`.
     release: String,
     /// Paths of its modules, those that are built in too, and their other names, one a line.
     lists: String,
@@ -202,7 +199,14 @@ impl GuestKernel {
         for list in ["modules.dep", "modules.builtin", "modules.alias"] {
             words.push(format!("usr/lib/modules/{release}/{list}").into());
         }
-        let lists = host.must(&words).ok()?.stdout;
+        let mut lists = host.must(&words).ok()?.stdout;
+        // What needs no device and is known here is a part of every kernel, in no list of modules.
+        let known = host.read_text(Path::new("/proc/filesystems"));
+        for line in known.unwrap_or_default().lines() {
+            if let Some(name) = line.strip_prefix("nodev\t") {
+                lists.push_str(&format!("alias fs-{name} kernel\n"));
+            }
+        }
         Some(Self { release, lists })
     }
 
@@ -213,9 +217,7 @@ impl GuestKernel {
     /// Returns true if it knows a file system, under the name of another one's module too: ext2 is ext4's.
     fn knows(&self, file_system: &str) -> bool {
         let alias = format!("alias fs-{file_system} ");
-        ALWAYS.contains(&file_system)
-            || self.has(file_system)
-            || self.lists.lines().any(|line| line.starts_with(&alias))
+        self.has(file_system) || self.lists.lines().any(|line| line.starts_with(&alias))
     }
 
     /// Lists what it lacks of such needs, each with what to do.
