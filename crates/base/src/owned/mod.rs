@@ -11,7 +11,6 @@
 mod error;
 pub mod held;
 
-use stackrace_engine::system;
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -22,7 +21,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use stackrace_engine::system::{PLACE_ONLY, mode_of};
+use stackrace_engine::system::{self, PLACE_ONLY, mode_of};
 
 pub use error::OwnError;
 

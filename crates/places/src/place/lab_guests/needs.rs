@@ -203,7 +203,7 @@ impl GuestKernel {
         // What needs no device and is known here is a part of every kernel, in no list of modules.
         let known = host.read_text(Path::new("/proc/filesystems"));
         for line in known.unwrap_or_default().lines() {
-            if let Some(name) = line.strip_prefix("nodev\t") {
+            if let Some(("nodev", name)) = line.split_once('\t') {
                 lists.push_str(&format!("alias fs-{name} kernel\n"));
             }
         }
