@@ -12,7 +12,7 @@ use stackrace_base::event::{
 use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
-use stackrace_machine::journal::EntryId;
+use stackrace_machine::journal::{EntryId, Undo};
 use stackrace_remote::agent::message::{RecoverOrder, Turn};
 
 /// Result of the trials of a turn.
@@ -362,7 +362,10 @@ impl LocalExecutor<'_> {
         let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
         let report = stacks::undo_entries(self.host, self.journal, &left);
         let report = report.map_err(|error| Broken(error.to_string()))?;
-        let first = report.failed.first();
+        // A directory that is left, or that another program took away, is in the way of nothing: `clean` names it. A mount,
+        // a device or a process is.
+        let is_dir = |undo: &Undo| matches!(undo, Undo::RemoveDir(_) | Undo::RemoveTree(_));
+        let first = report.failed.iter().find(|(undo, _)| !is_dir(undo));
         Ok(first.map(|(what, why)| {
             format!("the stack of an earlier trial cannot be torn down ({what}): {why}")
         }))
