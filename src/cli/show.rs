@@ -44,7 +44,7 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
     let text = match verb.what.as_str() {
         // Both numbers of the word are taken: a user guesses either.
         "layers" | "layer" => layers(name)?,
-        "commands" | "command" => commands(name)?,
+        "commands" => commands(name)?,
         "workloads" | "workload" => workloads(name)?,
         "profiles" | "profile" => profiles(name)?,
         "purposes" | "purpose" => purposes(name)?,
