@@ -38,11 +38,7 @@ pub fn sign(letter: char) -> char {
 
 /// A name in which line breaks, tabs and whatever is no text are signs, one for each.
 pub fn signs(name: &str) -> String {
-    let seen = |letter: char| match is_no_name(letter) {
-        true => sign(letter),
-        false => letter,
-    };
-    name.chars().map(seen).collect()
+    ShownName(OsStr::new(name)).to_string()
 }
 
 /// A path or a word of a command in a text for people.
