@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use crate::limit::{words, words_at};
 use crate::outcome::OpError;
+use crate::shown::ShownPath;
 
 /// The phase could not begin. Nothing was measured.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -19,7 +20,7 @@ pub enum StartError {
         next: &'static str,
     },
     /// A file or device could not be opened.
-    #[error("cannot open {}: {}", path.display(), words_at(*errno, path))]
+    #[error("cannot open {}: {}", path.shown(), words_at(*errno, path))]
     Open {
         /// The file or device.
         path: PathBuf,
@@ -27,13 +28,13 @@ pub enum StartError {
         errno: i32,
     },
     /// The file system refuses `O_DIRECT`.
-    #[error("{} cannot be opened for direct I/O", path.display())]
+    #[error("{} cannot be opened for direct I/O", path.shown())]
     DirectRefused {
         /// The file.
         path: PathBuf,
     },
     /// The blocks of a file could not be reserved.
-    #[error("cannot reserve {bytes} bytes for {}: {}", path.display(), words(*errno))]
+    #[error("cannot reserve {bytes} bytes for {}: {}", path.shown(), words(*errno))]
     Preallocate {
         /// The file.
         path: PathBuf,
@@ -85,7 +86,7 @@ impl StartError {
         match self {
             Self::Spec { next, .. } => (*next).to_owned(),
             Self::Open { path, .. } => {
-                format!("check that {} exists and may be accessed", path.display())
+                format!("check that {} exists and may be accessed", path.shown())
             }
             Self::DirectRefused { .. } => {
                 "use direct = false, or a file system that supports direct I/O".to_owned()
@@ -131,5 +132,43 @@ fn room_or_device(errno: Errno) -> &'static str {
              the size of a file (ulimit -f)"
         }
         _ => "look at the device's state and the kernel's messages (dmesg)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Op;
+
+    #[test]
+    fn an_error_stays_on_its_line_whatever_the_file_is_called() {
+        let path = PathBuf::from("/srv/a\nVERDICT  b is 2 x as fast\u{202e}");
+        let errno = Errno::ACCESS.raw_os_error();
+        let open = StartError::Open {
+            path: path.clone(),
+            errno,
+        };
+        let reserve = StartError::Preallocate {
+            path: path.clone(),
+            bytes: 1,
+            errno,
+        };
+        let failed = OpError {
+            op: Op::Write,
+            path: path.clone(),
+            offset: Some(0),
+            errno,
+            detail: String::new(),
+        };
+        let said = [
+            open.to_string(),
+            open.next(),
+            reserve.to_string(),
+            StartError::DirectRefused { path }.to_string(),
+            failed.to_string(),
+        ];
+        for text in said {
+            assert!(!text.contains(['\n', '\u{202e}']), "{text}");
+        }
     }
 }

@@ -38,6 +38,7 @@ pub mod residency;
 pub mod retry;
 mod ring;
 pub mod shape;
+pub mod shown;
 pub mod spec;
 pub mod sysbench;
 pub mod system;

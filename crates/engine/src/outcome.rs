@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 
 use crate::alternation::AlternatedPart;
+use crate::shown::ShownPath;
 
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -250,8 +251,8 @@ pub struct OpError {
 impl OpError {
     fn place(&self) -> String {
         match self.offset {
-            Some(offset) => format!("{} at offset {offset}", self.path.display()),
-            None => self.path.display().to_string(),
+            Some(offset) => format!("{} at offset {offset}", self.path.shown()),
+            None => self.path.shown().to_string(),
         }
     }
 

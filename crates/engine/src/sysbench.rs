@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::control::Control;
 use crate::error::StartError;
 use crate::outcome::{Op, OpOutcome, PhaseOutcome};
+use crate::shown::ShownPath;
 use crate::worker_pool::{PhaseOptions, Worker, WorkerPool};
 use job::Job;
 use requests::RequestSource;
@@ -139,7 +140,7 @@ impl SysbenchPlan {
             self.reach(),
         );
         if (found.unsigned_abs()) < needed {
-            let name = path.file_name().unwrap_or(path.as_os_str()).display();
+            let name = path.file_name().unwrap_or(path.as_os_str()).shown();
             return Err(StartError::Spec {
                 what: format!("{name} holds {found} bytes, and {needed} are needed"),
                 next: "prepare again, with the size and number of files given here",

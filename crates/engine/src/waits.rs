@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::shown::ShownPath;
+
 /// A thread of this process that is in a call to storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageWait {
@@ -17,7 +19,7 @@ pub struct StorageWait {
 impl std::fmt::Display for StorageWait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.path {
-            Some(path) => write!(f, "{} of {}", self.call, path.display()),
+            Some(path) => write!(f, "{} of {}", self.call, path.shown()),
             None => write!(f, "{}", self.call),
         }
     }

@@ -104,10 +104,9 @@ pub fn words_cut(file: &SourceFile) -> Vec<String> {
 
 /// Places that take paths as they are, with the reason. Everywhere else a path is for people, and is shown by
 /// `ShownPath`: a line break in a name begins a line that looks like one of ours.
-const RAW: [(&str, &str); 20] = [
+const RAW: [(&str, &str); 19] = [
     ("crates/afp/src", "options of mounts"),
     ("crates/drives", "uses no other package"),
-    ("crates/engine", "uses no other package"),
     ("crates/layers/src/stack/afp", "files of the server"),
     ("crates/layers/src/stack/btrfs", "options of mounts"),
     ("crates/layers/src/stack/drbd", "files of the resource"),

@@ -3,9 +3,7 @@
 //! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is 1024 or
 //! 1024², as fio, dd, truncate and LVM take it. What is shown is always spelled out.
 
-mod shown;
-
-pub use shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
+pub use stackrace_engine::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
 
 /// The reason for which a text is no amount, time or share. Shown, it is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,6 +9,7 @@ use super::ledger::{ContentLedger, Expected};
 use super::sector::{Label, Sector, sectors};
 use crate::content::SECTOR;
 use crate::shape::BlockStep;
+use crate::shown::ShownPath;
 
 /// Most wrong bits that are reported as damage even if they hit the sector's header. More cannot be
 /// told from a sector of another program.
@@ -192,7 +193,7 @@ impl Suspect<'_> {
                 "misplaced: holds what belongs to offset {} of {} (generation {}) where {wanted} \
                  was written",
                 label.offset,
-                other.path.display(),
+                other.path.shown(),
                 label.generation
             ),
         }
