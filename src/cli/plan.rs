@@ -23,11 +23,9 @@ use stackrace_study::study::Study;
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let (mut study, place, memory_bytes) = asked(setting, &verb)?;
-    if let Some(manifest) = clients::manifest(&mut study, args::clients(&verb.there.clients))? {
-        say(&format!(
-            "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
-        ));
-        return show(setting, &study, &verb, place, memory_bytes);
+    let manifest = clients::manifest(&mut study, args::clients(&verb.there.clients))?;
+    if manifest.is_some() {
+        return show(setting, &study, &verb, (place, memory_bytes), manifest);
     }
     if let Some(asked) = clients::asked_for(&study, &args::machines(&verb.there))? {
         let answer = clients::plan(&study, &asked, setting)?;
@@ -38,7 +36,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     let Some(there) = machines::asked_for(&study, &args::machines(&verb.there))? else {
-        return show(setting, &study, &verb, place, memory_bytes);
+        return show(setting, &study, &verb, (place, memory_bytes), None);
     };
     machines::plan(&setting.session, &study, &there, setting, |name, answer| {
         if verb.json {
@@ -69,12 +67,14 @@ pub(super) fn asked(
     Ok((study, place, memory_bytes))
 }
 
+/// Shows the plan for a place where guests have so many bytes of memory; before it, the manifest of the Job in which
+/// clients will run, which the user starts.
 fn show(
     setting: &Setting,
     study: &Study,
     verb: &PlanArgs,
-    place: AskedPlace,
-    memory_bytes: u64,
+    (place, memory_bytes): (AskedPlace, u64),
+    manifest: Option<String>,
 ) -> Result<u8, Failure> {
     let session = &setting.session;
     let mut plan = match place {
@@ -99,9 +99,18 @@ fn show(
         missing.into_iter().for_each(|text| plan.add_problem(text));
     }
     if verb.json {
-        let json = serde_json::to_value(&plan).unwrap_or_default();
+        let mut json = serde_json::to_value(&plan).unwrap_or_default();
+        // One document: what reads it sees the manifest as a value.
+        if let Some(manifest) = manifest {
+            json["kubernetes_manifest"] = manifest.into();
+        }
         print_data(format!("{json:#}\n").as_bytes());
     } else {
+        if let Some(manifest) = manifest {
+            say(&format!(
+                "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
+            ));
+        }
         say(&format!(
             "{}{}{}",
             plan.render(setting.screen.columns()),

@@ -140,6 +140,12 @@ fn as_written(error: LayerError, line: &str) -> LayerError {
             command: line.to_owned(),
             output,
         }),
+        LayerError::Host(HostError::TimedOut { limit_s, .. }) => {
+            LayerError::Host(HostError::TimedOut {
+                command: line.to_owned(),
+                limit_s,
+            })
+        }
         other => other,
     }
 }

@@ -1,10 +1,11 @@
 //! Why a machine could not do something, and what to do about it.
 
-use super::command::Output;
+use super::command::{Output, shown};
 use super::needs::{Package, ProgramPart};
 use super::tools;
 use stackrace_base::event::FailureCause;
 use stackrace_base::unit::ShownPath;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The reason why a host could not do something.
@@ -77,6 +78,14 @@ pub enum HostError {
         /// Its result.
         output: Output,
     },
+    /// A command did not end within the limit it was given, and was ended.
+    #[error("`{command}` did not end within {limit_s} s and was ended")]
+    TimedOut {
+        /// The command as it would be typed.
+        command: String,
+        /// The limit, s.
+        limit_s: u32,
+    },
     /// A system call on a path failed.
     #[error("cannot {what} {}: {cause}", path.shown())]
     Path {
@@ -117,7 +126,23 @@ pub enum HostError {
     },
 }
 
+/// Exit status of timeout(1) for a command that it ended.
+const TIMED_OUT: i32 = 124;
+
 impl HostError {
+    /// A command that failed, or that timeout(1) ended if it began with it.
+    pub fn failed(argv: &[OsString], output: Output) -> Self {
+        let limit = match output.status == Some(TIMED_OUT) {
+            true => argv.iter().skip_while(|word| *word != "timeout").nth(1),
+            false => None,
+        };
+        let command = shown(argv);
+        match limit.and_then(|word| word.to_str()?.parse().ok()) {
+            Some(limit_s) => Self::TimedOut { command, limit_s },
+            None => Self::Failed { command, output },
+        }
+    }
+
     /// A failed system call.
     pub fn path(what: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
         let error = error.into();
@@ -137,6 +162,10 @@ impl HostError {
             Self::Failed { command, output } => Some(FailureCause::Command {
                 command: command.clone(),
                 status: output.status,
+            }),
+            Self::TimedOut { command, .. } => Some(FailureCause::Command {
+                command: command.clone(),
+                status: Some(TIMED_OUT),
             }),
             _ => None,
         }
@@ -190,6 +219,9 @@ impl HostError {
                 "check the mount options; the kernel's own words: dmesg | tail".to_string()
             }
             Self::Failed { .. } => String::new(),
+            Self::TimedOut { .. } => {
+                "see what it waits for; let it start in the background what takes longer".to_string()
+            }
             Self::Path { kind, path, .. } => match kind {
                 std::io::ErrorKind::PermissionDenied => {
                     format!("run as a user who may write to {}", path.shown())
@@ -281,5 +313,29 @@ mod tests {
             ..package
         };
         assert!(missing("mkfs.xfs", Some(package)).ends_with("--lab --system debian-13"));
+    }
+
+    #[test]
+    fn a_command_that_its_limit_ended_says_so_and_one_that_failed_with_that_status_does_not() {
+        let ended = Output {
+            status: Some(124),
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        let words = |line: &str| super::super::argv(line.split(' '));
+        let limited = HostError::failed(&words("env A=1 timeout 900 sh -c x"), ended.clone());
+        assert_eq!(
+            limited.to_string(),
+            "`env A=1 timeout 900 sh -c x` did not end within 900 s and was ended"
+        );
+        assert!(limited.cause().is_some() && !limited.next().is_empty());
+        let own = HostError::failed(&words("sh -c x"), ended.clone());
+        assert!(matches!(own, HostError::Failed { .. }), "{own}");
+        let failed = Output {
+            status: Some(1),
+            ..ended
+        };
+        let early = HostError::failed(&words("timeout 900 sh -c x"), failed);
+        assert!(matches!(early, HostError::Failed { .. }), "{early}");
     }
 }

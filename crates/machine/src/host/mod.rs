@@ -109,10 +109,7 @@ pub trait Host: Send + Sync {
         if output.status == Some(0) {
             Ok(output)
         } else {
-            Err(HostError::Failed {
-                command: shown(argv),
-                output,
-            })
+            Err(HostError::failed(argv, output))
         }
     }
 
