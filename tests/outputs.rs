@@ -209,6 +209,20 @@ fn a_record_on_a_full_disk_keeps_its_lines_and_goes_on_once_there_is_room() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
+fn a_plan_for_pods_is_one_document_for_programs() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write("study.toml", STUDY.replace("TIME", "10 ms"));
+    let pods = ["plan", "study.toml", "--clients", "kubernetes:meter"];
+    let said = ground.stackrace(&[&pods[..], &["--json"]].concat());
+    said.ended(0);
+    let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let manifest = plan["kubernetes_manifest"].as_str().unwrap();
+    assert!(manifest.contains("kind: Job"), "{manifest}");
+    let text = ground.stackrace(&pods);
+    assert!(text.ended(0).out.contains(manifest), "{}", text.out);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
@@ -219,5 +233,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         what_is_not_the_callers_file_is_refused_and_stays,
         a_page_that_cannot_be_written_is_refused_before_the_run,
         a_record_on_a_full_disk_keeps_its_lines_and_goes_on_once_there_is_room,
+        a_plan_for_pods_is_one_document_for_programs,
     ]
 }
