@@ -143,6 +143,20 @@ pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
     dropped
 }
 
+/// Returns true if a further round can add to a comparison that is asked: a configuration that failed has no further
+/// round, and neither has what is compared with it.
+pub fn can_compare(evidence: &Evidence<'_>) -> bool {
+    let failed = evidence.failed();
+    // Of a ranking, any two can be compared.
+    if failed.is_empty() || evidence.ranks() {
+        return true;
+    }
+    let stands = |t: &usize| failed.iter().all(|failure| failure.configuration != *t);
+    let asked = sides(&ObservationTable::new(evidence));
+    let whole = |sides: &Sides| sides.a.iter().chain(&sides.b).all(stands);
+    asked.iter().any(whole)
+}
+
 /// Configurations that the verdict says are worse than the best one: a drop is no further claim and
 /// has no further error. The next one to it stays until it is known by how much.
 fn beaten(table: &ObservationTable<'_>, precision: Precision) -> Vec<usize> {

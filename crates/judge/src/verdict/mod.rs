@@ -41,7 +41,7 @@ pub use durability::{DurabilityRow, cuts_decide, durability};
 pub use effects::{EffectKind, EffectRow, EffectTable};
 pub use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, figure_of, gate, on};
 pub use history::{HistoryLine, HistoryPoint, history};
-pub use judge::{judge, to_drop};
+pub use judge::{can_compare, judge, to_drop};
 pub use outlook::{may_stop, undecided_workloads};
 pub use slices::end_slices;
 pub use statement::{Comparison, ConfigurationRow, Interval, Left, MetricCell, State};

@@ -132,17 +132,7 @@ impl Coordinator<'_> {
                 return Ok((Reason::Time, detail));
             }
             let live = self.live();
-            // A study of one configuration measures without comparing.
-            let enough = if self.study.configurations.len() > 1 {
-                2
-            } else {
-                1
-            };
-            if live.len() < enough {
-                let detail = match live.len() {
-                    0 => "no configuration is left: all failed, see their errors",
-                    _ => "one configuration is left: the others failed, see their errors",
-                };
+            if let Some(detail) = self.too_few(live.len()) {
                 return Ok((Reason::Failed, detail.to_owned()));
             }
             // After a resume it may be one before the last: a round is measured again where what failed was mended.
@@ -159,6 +149,25 @@ impl Coordinator<'_> {
                 }
             }
         }
+    }
+
+    /// Says why a further round would answer nothing, with so many configurations left.
+    fn too_few(&self, left: usize) -> Option<&'static str> {
+        // A study of one configuration measures without comparing.
+        let compares = self.study.configurations.len() > 1;
+        match left {
+            0 => return Some("no configuration is left: all failed, see their errors"),
+            1 if compares => {
+                return Some("one configuration is left: the others failed, see their errors");
+            }
+            _ => {}
+        }
+        // Where every round was asked for, or promises are, each configuration has an answer of its own.
+        let each = self.study.crash.is_some() || self.study.decide.until == Until::Never;
+        let ledger = self.ledger.lock();
+        let open = each || !compares || verdict::can_compare(&Evidence::of(ledger.record()));
+        (!open)
+            .then_some("every comparison has a configuration that failed: mend it, see its error")
     }
 
     /// Checks the results after a round, from the third on.
