@@ -1,5 +1,6 @@
 //! Output of the kernel and of tools, command lines for them, and the journal.
 
+use stackrace_base::event::shell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use super::input::Input;
 use super::others::beside_others;
 use stackrace_afp::afp::protocol;
-use stackrace_machine::host::{MountInfo, mountinfo, shown};
+use stackrace_machine::host::{MountInfo, mountinfo};
 use stackrace_machine::journal::{Journal, JournalError};
 use stackrace_machine::observe::{self, Snapshot};
 use stackrace_remote::agent::frame::{self, FrameKind};
@@ -182,7 +183,7 @@ pub fn command(data: &[u8]) {
         .iter()
         .map(|word| OsStr::to_string_lossy(word).into_owned())
         .collect();
-    assert_eq!(shell_words(&shown(&words)), lossy);
+    assert_eq!(shell_words(&shell(&words)), lossy);
 }
 
 /// The words of a POSIX shell's line without expansions: single quotes and `\'` only.

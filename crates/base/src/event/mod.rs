@@ -18,6 +18,7 @@ mod observation;
 mod older;
 mod operations;
 mod place;
+mod shell;
 
 pub use client::*;
 pub use counted::*;
@@ -29,6 +30,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
+pub use shell::shell;
 use stackrace_stats::elementary::{exp, ln};
 
 use std::borrow::Cow;
@@ -477,24 +479,6 @@ pub struct CommandRun {
     pub elapsed_ns: u64,
 }
 
-/// A command as it can be pasted into a shell.
-pub fn shell(argv: &[String]) -> String {
-    // Letters of other alphabets are quoted: what they mean to a shell depends on its locale.
-    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
-    argv.iter()
-        .map(|word| {
-            if !word.is_empty() && word.chars().all(bare) {
-                word.clone()
-            } else {
-                // Inside single quotes a shell changes nothing; a single quote itself must stand
-                // outside of them.
-                format!("'{}'", word.replace('\'', "'\\''"))
-            }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -558,12 +542,5 @@ mod tests {
         ] {
             assert!(LogLine::read(text.as_bytes()).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_command_can_be_pasted() {
-        let words = ["mount", "-o", "rw,noatime", "it's", "", "a b", "$x"];
-        let argv = words.map(str::to_owned);
-        assert_eq!(shell(&argv), "mount -o rw,noatime 'it'\\''s' '' 'a b' '$x'");
     }
 }

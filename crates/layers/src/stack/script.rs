@@ -12,11 +12,11 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
 use crate::stack::setup::Setup;
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, shell};
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::imagined::{Tool, World, last, said, word};
-use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
+use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest};
 use stackrace_machine::journal::{Param, Undo, UndoKind, text};
 use std::ffi::OsString;
 use std::path::Path;
@@ -264,7 +264,7 @@ fn take_down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         UserCommand::Unpermitted(line) => format!(
             "it takes a command of the study, which has not been permitted: {}\n  next: read it, then \
              say the same with --allow-commands",
-            shown(&command(TEAR_DOWN, &line, mount))
+            shell(&command(TEAR_DOWN, &line, mount))
         ),
         UserCommand::Unknown => format!(
             "the record of its run does not have the command any more\n  next: take down what is \

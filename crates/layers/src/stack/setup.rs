@@ -3,10 +3,10 @@
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
 use crate::stack::site::Site;
-use stackrace_base::event::LayerFacts;
+use stackrace_base::event::{LayerFacts, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
-    Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon, shown,
+    Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon,
 };
 use stackrace_machine::journal::{EntryId, Undo, undo_entries};
 use std::ffi::{OsStr, OsString};
@@ -238,7 +238,7 @@ impl<'a> Setup<'a> {
     /// Repairs what could not be brought back otherwise. How the tool ended is not looked at:
     /// whether it comes back now tells.
     pub fn repair(&mut self, command: &[OsString]) -> Result<(), LayerError> {
-        self.repairs.push(shown(command));
+        self.repairs.push(shell(command));
         self.host().exec(command)?;
         Ok(())
     }

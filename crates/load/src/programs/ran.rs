@@ -7,10 +7,9 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 use crate::workload::metric;
 use crate::workload::program_end::{explained, judged};
 use crate::workload::{Place, SLICE_NS, WorkloadError, trouble};
-use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::event::{Better, MetricHead, shell};
 use stackrace_base::unit;
 use stackrace_machine::host::program::{self, ProgramCall, ProgramRun};
-use stackrace_machine::host::shown;
 
 /// A time of fewer steps of its clock is no figure: rounding alone would change it by more than 1 %.
 const STEPS_MIN: u64 = 100;
@@ -129,7 +128,7 @@ pub(super) fn outcome(
 ) -> PhaseOutcome {
     // A trial that was stopped has no time of its own.
     let ran_for = ran.map_or(0, |_| elapsed_ns);
-    let mut why = shown(argv);
+    let mut why = shell(argv);
     if let Some(ran) = ran.filter(|ran| !ran.left.is_empty()) {
         why.push_str(&format!(
             "; it left running, and what it left was ended: {}",

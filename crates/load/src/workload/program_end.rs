@@ -1,11 +1,12 @@
 //! What the end of a program means that was run for a trial.
 
+use stackrace_base::event::shell;
 use std::ffi::OsString;
 
 use super::kind::{WorkloadError, trouble};
 use stackrace_base::unit;
+use stackrace_machine::host::HostError;
 use stackrace_machine::host::program::{ProgramCut, ProgramRun};
-use stackrace_machine::host::{HostError, shown};
 
 /// Lines of what a failed program said that go into the error.
 const SAID_LINES: usize = 8;
@@ -46,7 +47,7 @@ pub fn judged(
         "" => "it said nothing".to_owned(),
         said => format!("it said last: {said}"),
     };
-    Err(trouble(format!("`{}` {how}; {said}", shown(argv))))
+    Err(trouble(format!("`{}` {how}; {said}", shell(argv))))
 }
 
 /// The last lines of a text.

@@ -1,9 +1,9 @@
 //! Why a machine could not do something, and what to do about it.
 
-use super::command::{Output, shown};
+use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
-use stackrace_base::event::FailureCause;
+use stackrace_base::event::{FailureCause, shell};
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub enum HostError {
     TimedOut {
         /// The command as it would be typed.
         command: String,
-        /// The limit, s.
+        /// Time that it was given, s.
         limit_s: u32,
     },
     /// A system call on a path failed.
@@ -136,7 +136,7 @@ impl HostError {
             true => argv.iter().skip_while(|word| *word != "timeout").nth(1),
             false => None,
         };
-        let command = shown(argv);
+        let command = shell(argv);
         match limit.and_then(|word| word.to_str()?.parse().ok()) {
             Some(limit_s) => Self::TimedOut { command, limit_s },
             None => Self::Failed { command, output },

@@ -8,13 +8,12 @@
 use super::{
     CLEAN, DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing,
     MountInfo, Needs, Output, SeenThing, ThingReads, TooMuch, UserCommands, Whereabouts, daemon,
-    device, drives, identity, line_speed, process, program, reading, second, shown, thing, tools,
-    tree,
+    device, drives, identity, line_speed, process, program, reading, second, thing, tools, tree,
 };
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
-use stackrace_base::event::{CommandRun, StorageIdentity};
+use stackrace_base::event::{CommandRun, StorageIdentity, shell};
 use stackrace_base::owned::OwnDir;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::time::{Clock, SystemClock};
@@ -277,7 +276,7 @@ impl Host for LocalHost {
             elapsed_ns,
         });
         ended.map_err(|error| HostError::NotStarted {
-            command: shown(argv),
+            command: shell(argv),
             cause: error.to_string(),
         })
     }

@@ -37,7 +37,7 @@ pub mod verb;
 mod words;
 
 pub use advice::{advised, is_of, known_packages, modules};
-pub use command::{Output, argv, shown};
+pub use command::{Output, argv};
 pub use device::{DeviceContent, FixedDevice};
 pub use error::HostError;
 pub use lab_disk::{DeclaredFault, DiskModel, DriveCache, LabDisk};

@@ -8,8 +8,9 @@
 use super::imagined::{Tool, World};
 use super::{
     DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs,
-    Output, UserCommands, daemon, reading, shown, tree,
+    Output, UserCommands, daemon, reading, tree,
 };
+use stackrace_base::event::shell;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -32,8 +33,8 @@ impl Step {
     /// The step as it would be typed.
     pub fn shown(&self) -> String {
         match self.host {
-            "" => shown(&self.argv),
-            host => format!("{host}: {}", shown(&self.argv)),
+            "" => shell(&self.argv),
+            host => format!("{host}: {}", shell(&self.argv)),
         }
     }
 }

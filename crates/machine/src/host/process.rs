@@ -2,11 +2,11 @@
 //! followed, a run that the page started. Like every command it has a process group of its own, which
 //! Ctrl-C does not reach. Also processes that are not our children: find them, and end them.
 
-use super::command::shown;
 use super::error::HostError;
 use super::{reading, tools};
 use parking_lot::{RwLock, RwLockReadGuard};
 use rustix::process::{Pid, Signal, kill_process};
+use stackrace_base::event::shell;
 use stackrace_base::unit::ShownPath;
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ impl Process {
         directory: &Path,
         streams: Streams<'_>,
     ) -> Result<Self, HostError> {
-        let words = shown(command);
+        let words = shell(command);
         let not_started = |error: std::io::Error| HostError::NotStarted {
             command: words.clone(),
             cause: error.to_string(),

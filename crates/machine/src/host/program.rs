@@ -6,10 +6,10 @@
 //! program when its parent ends, whatever its environment is ([`super::adopted`]); `clean` finds it after this
 //! program died, by [`DIRECTORY`] in its environment.
 
-use super::command::shown;
 use super::{HostError, adopted, process, reading, tools};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
+use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_engine::system::{hold_process, signal_held};
@@ -105,7 +105,7 @@ pub struct ProgramRun {
 )]
 pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let not_started = |error: std::io::Error| HostError::NotStarted {
-        command: shown(call.argv),
+        command: shell(call.argv),
         cause: error.to_string(),
     };
     let mut start = std::process::Command::new(found(call.argv)?);

@@ -6,6 +6,7 @@
 
 use super::busy::until_free;
 use crate::host::{Host, HostError, Output, argv};
+use stackrace_base::event::shell;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -206,7 +207,7 @@ pub(super) fn write_back(
 
 fn failed(command: &[OsString], output: Output) -> HostError {
     HostError::Failed {
-        command: crate::host::shown(command),
+        command: shell(command),
         output,
     }
 }

@@ -1,8 +1,9 @@
 //! A tool that takes minutes to build an image: it ends with this program.
 
 use super::error::LabError;
+use stackrace_base::event::shell;
 use stackrace_machine::host::program::{self, ProgramCall};
-use stackrace_machine::host::{HostError, Output, shown};
+use stackrace_machine::host::{HostError, Output};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -28,7 +29,7 @@ pub(super) fn run(
         (Some(_), _) => Err(LabError::Interrupted),
         (None, Some(0)) => Ok(()),
         (None, status) => Err(LabError::Host(HostError::Failed {
-            command: shown(words),
+            command: shell(words),
             output: Output {
                 status,
                 stdout: ran.stdout,

@@ -1,6 +1,7 @@
 //! Takes down a replicated device whose name stackrace chose.
 
-use stackrace_machine::host::{Host, HostError, argv, shown};
+use stackrace_base::event::shell;
+use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::time::Duration;
@@ -41,7 +42,7 @@ fn down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         }
         // udev opens devices for a moment when they change; anything else stays as it is.
         if tries == BUSY_TRIES || !said("open") {
-            let command = shown(&command);
+            let command = shell(&command);
             return Err(HostError::Failed { command, output });
         }
         tries += 1;

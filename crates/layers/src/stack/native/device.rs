@@ -1,8 +1,9 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
 use crate::stack::error::LayerError;
+use stackrace_base::event::shell;
 use stackrace_base::unit::ShownPath;
-use stackrace_machine::host::{Host, HostError, Output, argv, shown};
+use stackrace_machine::host::{Host, HostError, Output, argv};
 use stackrace_machine::journal::{Param, UndoKind, until_free};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -47,7 +48,7 @@ fn named(
         _ if none(&said) => Ok(Vec::new()),
         // What is on the file is not known: it must stay.
         _ => Err(HostError::Failed {
-            command: shown(command),
+            command: shell(command),
             output: said,
         }),
     }

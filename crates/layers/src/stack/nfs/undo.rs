@@ -1,6 +1,7 @@
 //! Taking an export back, and ending the server of the kernel.
 
-use stackrace_machine::host::{Host, HostError, argv, shown};
+use stackrace_base::event::shell;
+use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{BOOT, Param, UndoKind, text};
 use std::ffi::OsString;
 use std::path::Path;
@@ -48,7 +49,7 @@ fn unexport(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     if output.status == Some(0) || output.stderr.contains(NOT_EXPORTED) {
         return Ok(());
     }
-    let command = shown(&command);
+    let command = shell(&command);
     Err(HostError::Failed { command, output })
 }
 

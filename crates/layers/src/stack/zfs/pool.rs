@@ -546,7 +546,7 @@ mod tests {
         };
         let words = pool.vdevs(&devices(8)).unwrap();
         assert_eq!(
-            stackrace_machine::host::shown(&words),
+            stackrace_base::event::shell(&words),
             "mirror /1 /2 mirror /3 /4 special mirror /5 /6 log /7 cache /8"
         );
         assert!(pool.vdevs(&devices(9)).is_err());

@@ -1,6 +1,7 @@
 //! Destroys a pool whose name stackrace chose.
 
-use stackrace_machine::host::{Host, HostError, argv, shown};
+use stackrace_base::event::shell;
+use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
@@ -29,7 +30,7 @@ fn destroy(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         Some(0) => Ok(()),
         _ if none.iter().any(|word| output.stderr.contains(word)) => Ok(()),
         _ => Err(HostError::Failed {
-            command: shown(&list),
+            command: shell(&list),
             output,
         }),
     }
