@@ -1,13 +1,14 @@
 //! Output of the kernel and of tools, command lines for them, and the journal.
 
 use stackrace_base::event::shell;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::input::Input;
 use super::others::beside_others;
 use stackrace_afp::afp::protocol;
+use stackrace_base::unit::is_no_name;
 use stackrace_machine::host::{MountInfo, mountinfo};
 use stackrace_machine::journal::{Journal, JournalError};
 use stackrace_machine::observe::{self, Snapshot};
@@ -179,34 +180,61 @@ pub fn command(data: &[u8]) {
             .collect();
         words.push(OsString::from_vec(word));
     }
-    let lossy: Vec<String> = words
-        .iter()
-        .map(|word| OsStr::to_string_lossy(word).into_owned())
-        .collect();
-    assert_eq!(shell_words(&shell(&words)), lossy);
+    let wanted: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let line = shell(&words);
+    assert!(!line.contains(is_no_name), "{line:?}");
+    assert_eq!(shell_words(&line), wanted, "{line}");
 }
 
-/// The words of a POSIX shell's line without expansions: single quotes and `\'` only.
-fn shell_words(line: &str) -> Vec<String> {
+/// The words of a POSIX shell's line without expansions: single quotes, `\'` and `$'…'` only.
+fn shell_words(line: &str) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            ' ' => words.extend(word.take()),
-            '\'' => {
-                let quoted = letters.by_ref().take_while(|&letter| letter != '\'');
+    let mut word: Option<Vec<u8>> = None;
+    let mut bytes = line.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' => words.extend(word.take()),
+            b'\'' => {
+                let quoted = bytes.by_ref().take_while(|&byte| byte != b'\'');
                 word.get_or_insert_default().extend(quoted);
             }
-            '\\' => word.get_or_insert_default().extend(letters.next()),
-            letter => {
-                assert!(!"\t\n\"$`&|;<>()*?[]#~!".contains(letter), "{line}");
-                word.get_or_insert_default().push(letter);
+            b'\\' => word.get_or_insert_default().extend(bytes.next()),
+            b'$' => {
+                assert_eq!(bytes.next(), Some(b'\''), "{line}");
+                word.get_or_insert_default().extend(unescaped(&mut bytes));
+            }
+            byte => {
+                assert!(!b"\t\n\"`&|;<>()*?[]#~!".contains(&byte), "{line}");
+                word.get_or_insert_default().push(byte);
             }
         }
     }
     words.extend(word);
     words
+}
+
+/// Bytes up to the quote that ends `$'…'`.
+fn unescaped(bytes: &mut impl Iterator<Item = u8>) -> Vec<u8> {
+    let mut word = Vec::new();
+    while let Some(byte) = bytes.next().filter(|&byte| byte != b'\'') {
+        let escaped = match byte {
+            b'\\' => bytes.next(),
+            byte => {
+                word.push(byte);
+                continue;
+            }
+        };
+        word.push(match escaped {
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(digit @ b'0'..=b'7') => {
+                let digits = [digit, bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)];
+                digits.iter().fold(0, |sum, digit| sum * 8 + (digit - b'0'))
+            }
+            other => other.unwrap_or(0),
+        });
+    }
+    word
 }
 
 #[cfg(test)]
