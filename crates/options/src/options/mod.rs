@@ -557,7 +557,12 @@ pub struct Serve {
     #[arg(long)]
     pub control: bool,
     /// Directory of the studies that may be started, with --control
-    #[arg(long, value_name = "DIR", requires = "control")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "control",
+        conflicts_with = "from"
+    )]
     pub studies: Option<PathBuf>,
     /// Show the runs that a team pushed into a PostgreSQL: `postgresql://USER@HOST/DATABASE`, or `@FILE`
     /// for a file with it
