@@ -287,6 +287,107 @@ fn of_two_options_neither_is_ignored() {
     }
 }
 
+/// All commands and their own, each with the words that lead to it.
+fn all_commands(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, Command)>) {
+    // Each has a "help" of its own, with the same commands again.
+    let own = command
+        .get_subcommands()
+        .filter(|inner| inner.get_name() != "help");
+    for inner in own {
+        let words = [words, &[inner.get_name().to_owned()]].concat();
+        all_commands(inner, &words, found);
+        found.push((words, inner.clone()));
+    }
+}
+
+/// The command with a word for each of its arguments.
+fn with_arguments(words: &[String], command: &Command) -> Vec<String> {
+    // One that is not needed beside some option is needed without it.
+    let needed = command.get_positionals().filter(|arg| !arg.is_last_set());
+    let needed = needed.map(|arg| {
+        let known = arg.get_possible_values();
+        known
+            .first()
+            .map_or("1", |value| value.get_name())
+            .to_owned()
+    });
+    let options = command.get_arguments().filter(|arg| arg.is_required_set());
+    let options = options.filter_map(clap::Arg::get_long).flat_map(|long| {
+        let word = value(long, AskedPlace::Here);
+        [format!("--{long}"), word.to_owned()]
+    });
+    words.iter().cloned().chain(options).chain(needed).collect()
+}
+
+/// clap lets an option stand without the one that it requires where that conflicts with something given.
+#[test]
+fn an_option_that_needs_another_is_refused_without_it_whatever_else_is_given() {
+    let studies = Studies::new();
+    let (mut parser, mut all) = (args::command(), Vec::new());
+    parser.build();
+    all_commands(&parser, &["stackrace".to_owned()], &mut all);
+    let mut seen = Vec::new();
+    for (words, command) in all {
+        let name = words[1].clone();
+        let placed = words.len() == 2 && COMMANDS.iter().any(|(known, _)| *known == name);
+        let base = match placed {
+            true => studies.bases(&name, AskedPlace::Here).remove(0),
+            false => with_arguments(&words, &command),
+        };
+        // Some take words that are not made up here; those looked for are named at the end.
+        if parser.try_get_matches_from_mut(&base).is_err() {
+            continue;
+        }
+        let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let options: Vec<(String, Vec<String>)> = shown
+            .filter_map(|arg| Some((arg.get_long()?, arg)))
+            .map(|(long, arg)| {
+                let flag = !arg.get_action().takes_values();
+                let known = arg.get_possible_values();
+                let word = known.first().map_or_else(
+                    || value(long, AskedPlace::Here).to_owned(),
+                    |value| value.get_name().to_owned(),
+                );
+                let words = [format!("--{long}"), word];
+                (long.to_owned(), words[..2 - usize::from(flag)].to_vec())
+            })
+            .collect();
+        let insert = |more: &[&[String]]| {
+            let (head, rest) = base.split_at(words.len());
+            [head, &more.concat(), rest].concat()
+        };
+        for (first, one) in &options {
+            let alone = parser.try_get_matches_from_mut(insert(&[one]));
+            let Err(refused) = alone else { continue };
+            let context = refused.get(clap::error::ContextKind::InvalidArg);
+            let (clap::error::ErrorKind::MissingRequiredArgument, Some(needed)) =
+                (refused.kind(), context)
+            else {
+                continue;
+            };
+            seen.push(first.clone());
+            let needed = needed.to_string();
+            for (second, other) in &options {
+                let both = insert(&[one, other]);
+                let taken = match placed {
+                    true => settings(&mut parser, &both, AskedPlace::Here).is_some(),
+                    false => parser.try_get_matches_from_mut(&both).is_ok(),
+                };
+                assert!(
+                    !taken || first == second || needed.contains(&format!("--{second}")),
+                    "{name} --{first} --{second} is taken without {needed}"
+                );
+            }
+        }
+    }
+    for option in ["prepare", "unit", "disk", "anyway", "studies", "length"] {
+        assert!(
+            seen.iter().any(|seen| seen == option),
+            "--{option}: {seen:?}"
+        );
+    }
+}
+
 #[test]
 fn the_documentation_has_the_table() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/remote.md");

@@ -142,6 +142,30 @@ pub(crate) fn storage_that_is_mounted_over_is_out() {
     );
 }
 
+/// The configuration that comes second is set up when the first one's trial is over.
+pub(crate) fn storage_that_is_mounted_over_before_its_first_trial_is_out() {
+    needs::root();
+    let ground = Ground::new();
+    let both = two_memories(&ground);
+    ground.write("places.toml", PLACES.replace("200 ms", "3 s"));
+    let first = |log: &Log| !log.all("stack-set-up").is_empty();
+    let child = start_until(&ground, &["run", "places.toml", "--anyway"], first);
+    let up = Log::of(&ground).all("stack-set-up")[0]["configuration"].clone();
+    let second = usize::from(up == Log::of(&ground).configuration("one"));
+    mount_memory(&both[second].0);
+    let said = Said::of(&child.wait_with_output().unwrap());
+    let log = Log::of(&ground);
+    let failures = log.failures();
+    assert_eq!(failures.len(), 1, "{failures:?}\n{}{}", said.out, said.err);
+    let told = ["the storage was exchanged", "is now on tmpfs"];
+    for told in told {
+        assert!(failures[0].1.contains(told), "{failures:?}");
+    }
+    let complete = log.trials("complete").into_iter();
+    let mut of_second = complete.filter(|trial| up != trial.1);
+    assert_eq!(of_second.next(), None);
+}
+
 pub(crate) fn storage_that_becomes_read_only_is_said_to_be_so() {
     needs::root();
     let ground = Ground::new();

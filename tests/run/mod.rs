@@ -517,6 +517,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,
         a_directory_that_a_link_replaces_is_out,
+        storage_that_is_mounted_over_before_its_first_trial_is_out,
         a_program_of_ones_own_is_not_timed_on_exchanged_storage,
         sizes_that_were_found_on_exchanged_storage_are_not_used,
         a_store_that_was_moved_has_all_results_and_is_cleaned_where_it_is,

@@ -6,6 +6,7 @@ use super::setup::Setup;
 use super::zfs;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity};
 use stackrace_machine::host::{Host, HostError, identity::is_in_memory};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A machine of a stack by its number.
@@ -37,11 +38,7 @@ impl Ground {
     ) -> Result<Self, LayerError> {
         let first = setup.first_host();
         let mut ground = Self::default();
-        for (index, layer) in stack.layers.iter().enumerate() {
-            let Some(directory) = layer.named_directory() else {
-                continue;
-            };
-            let node = stack.home(index);
+        for (node, directory) in named_directories(stack) {
             let host = on(first, node)?;
             let mut identity = host.identity_of(&directory)?;
             identity.zfs = zfs::guid::of(host, &identity);
@@ -99,6 +96,36 @@ impl Ground {
     }
 }
 
+/// What the directories that the user named for some stacks lie on before any of them is set up; nothing
+/// for a stack of which one cannot be looked at.
+///
+/// The last one may be set up long after the first: what takes its place meanwhile is another storage.
+pub fn first_look<'a>(
+    stacks: impl Iterator<Item = &'a Stack>,
+    first: &dyn Host,
+) -> Vec<Vec<StorageIdentity>> {
+    // Many configurations share a directory, and a look at another machine takes a while.
+    let mut known: BTreeMap<(usize, PathBuf), Option<StorageIdentity>> = BTreeMap::new();
+    let mut look = |(node, directory): (usize, PathBuf)| {
+        let seen = |(node, path): &(usize, PathBuf)| on(first, *node).ok()?.identity_of(path).ok();
+        let at = (node, directory);
+        if !known.contains_key(&at) {
+            known.insert(at.clone(), seen(&at));
+        }
+        known.get(&at).cloned().flatten()
+    };
+    stacks
+        .map(|stack| named_directories(stack).map(&mut look).collect())
+        .map(Option::unwrap_or_default)
+        .collect()
+}
+
+/// The directories that the user named for a stack, each with the number of its machine.
+fn named_directories(stack: &Stack) -> impl Iterator<Item = (usize, PathBuf)> {
+    let layers = stack.layers.iter().enumerate();
+    layers.filter_map(|(index, layer)| Some((stack.home(index), layer.named_directory()?)))
+}
+
 /// The storage that a stack that cannot be set up any more lay on, if that is not there or is
 /// something else.
 ///
@@ -109,10 +136,7 @@ pub fn exchanged_below(
     first: &dyn Host,
     before: &[StorageIdentity],
 ) -> Result<Option<ExchangedStorage>, HostError> {
-    let layers = stack.layers.iter().enumerate();
-    let directories =
-        layers.filter_map(|(index, layer)| Some((stack.home(index), layer.named_directory()?)));
-    let mut all = before.iter().zip(directories);
+    let mut all = before.iter().zip(named_directories(stack));
     let found = all.find_map(|(before, (node, path))| seen(first, before, node, &path).transpose());
     found.transpose()
 }

@@ -55,7 +55,7 @@ pub use cut::CutOf;
 pub use error::StackError;
 pub use examined::Examined;
 pub use gives::{Danger, GivesKind, Takes};
-pub use ground::{compared, exchanged_below};
+pub use ground::{compared, exchanged_below, first_look};
 pub use layer::{FileData, Layer, LayerCommand, LayerKind};
 pub use script::needs_command;
 pub use site::Site;

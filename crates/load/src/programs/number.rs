@@ -12,11 +12,22 @@ use stackrace_base::unit::written_step;
 /// Advice on a pattern that does not catch one whole number.
 const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
 
-/// The figure at a place in a text, in `unit` as the user says.
+/// Letters of times that change with the size of the figure: 850 us, then 1.2 ms.
+const TIMES: [&str; 14] = [
+    "ns", "us", "µs", "μs", "ms", "nsec", "usec", "msec", "min", "mins", "minutes", "h", "hr",
+    "hours",
+];
+
+/// The figure at a place in a text, in `unit` as the user says; `fixed` is the pattern behind its group.
 ///
 /// # Errors
 /// It is none, or not the whole of it; a clause with what to do.
-pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedFigure, String> {
+pub(super) fn found(
+    text: &str,
+    at: Range<usize>,
+    fixed: &str,
+    unit: &str,
+) -> Result<PrintedFigure, String> {
     let word = text[at.clone()].trim();
     let shown = cut(word);
     let figure = written(word)?.ok_or_else(|| format!("\"{shown}\" is no number: {WHOLE}"))?;
@@ -35,16 +46,59 @@ pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedF
         ));
     }
     // The prefix changes from run to run with the size of the figure: 999, then 1.00k.
-    let prefix: String = after
-        .chars()
-        .take_while(|c| c.is_ascii_alphabetic())
-        .collect();
-    if is_prefix(&prefix) && !unit.starts_with(&prefix) {
+    if let Some(prefix) = prefix(after)
+        && !unit.starts_with(prefix)
+        && !says(fixed, prefix)
+    {
         return Err(format!(
-            "\"{shown}\" is followed by \"{prefix}\", which changes what it means: have it print plain digits or JSON, or if it always prints {prefix}, say so with the unit ({prefix}{unit})"
+            "\"{shown}\" is followed by \"{prefix}\", which changes what it means, and programs print another one when the figure grows: have it print plain digits or JSON, or if it always prints {prefix}, say so in the pattern or with the unit ({prefix}{unit})"
         ));
     }
     Ok(figure)
+}
+
+/// Letters behind a number that multiply it, or give it another unit of time; `None` if there are none.
+fn prefix(after: &str) -> Option<&str> {
+    let letters = after.trim_start_matches([' ', '\t']);
+    let end = letters.find(|c: char| !c.is_alphabetic());
+    let letters = &letters[..end.unwrap_or(letters.len())];
+    (is_prefix(letters) || TIMES.contains(&letters)).then_some(letters)
+}
+
+/// Returns true if a pattern, from behind its group on, takes nothing else than these letters there.
+fn says(fixed: &str, letters: &str) -> bool {
+    const BLANKS: [&str; 7] = [" ", "\\s", "\\t", "\\ ", "+", "*", "?"];
+    let mut rest = fixed;
+    while let Some(on) = BLANKS.iter().find_map(|blank| rest.strip_prefix(blank)) {
+        rest = on;
+    }
+    rest.starts_with(letters) && !fixed.contains('|')
+}
+
+/// What a pattern has behind its first group; empty if it has none.
+pub(super) fn behind_group(pattern: &str) -> &str {
+    // Groups that are open, each with whether it is the first that catches.
+    let (mut open, mut any) = (Vec::new(), false);
+    let (mut escaped, mut class) = (false, false);
+    for (at, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => class = true,
+            ']' => class = false,
+            _ if class => {}
+            '(' => {
+                let rest = &pattern[at + 1..];
+                let catches =
+                    !rest.starts_with('?') || rest.starts_with("?<") || rest.starts_with("?P<");
+                open.push(catches && !any);
+                any |= catches;
+            }
+            ')' if open.pop() == Some(true) => return &pattern[at + 1..],
+            _ => {}
+        }
+    }
+    ""
 }
 
 /// Reads a number as programs print it, `1,234.5` too; `None` if it is no number.
@@ -56,7 +110,8 @@ pub(super) fn written(word: &str) -> Result<Option<PrintedFigure>, String> {
     let commas = word.matches(',').count();
     // Only whole groups of three; and one group alone may be decimals, which have a comma elsewhere.
     let grouped = commas > 0 && groups_of_three(word);
-    if commas == 1 && !word.contains('.') && word.split(',').all(plain) {
+    let open = commas == 1 && (!word.contains('.') || !grouped);
+    if open && word.split([',', '.']).all(plain) {
         return Err(format!(
             "the comma of \"{}\" may stand for thousands or for a point: run it with LC_ALL=C, or have it print plain digits",
             cut(word)
@@ -80,7 +135,10 @@ fn plain(digits: &str) -> bool {
 
 /// Returns true for `1,234,567` or `1,234.5`.
 fn groups_of_three(word: &str) -> bool {
-    let whole = word.split_once('.').map_or(word, |(whole, _)| whole);
+    let (whole, decimals) = word.split_once('.').unwrap_or((word, ""));
+    if decimals.contains(',') {
+        return false;
+    }
     let mut groups = whole.split(',');
     let first = groups.next().unwrap_or_default();
     (1..=3).contains(&first.len())
@@ -89,10 +147,12 @@ fn groups_of_three(word: &str) -> bool {
 }
 
 /// Returns true if the text around a number belongs to it: more digits, a sign, a power of ten, the `v`
-/// of a version.
+/// of a version, minutes or hours (`1m2.5s`, `1:02.5`).
 fn is_part(before: &str, after: &str) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let mark = |c: Option<char>| matches!(c, Some('.' | ','));
+    // Points, and what stands between groups of three.
+    let mark =
+        |c: Option<char>| c.is_some_and(|c| ".,'\u{2019}_\u{a0}\u{2009}\u{202f}".contains(c));
     let (mut back, mut on) = (before.chars().rev(), after.chars());
     let (last, last_but_one) = (back.next(), back.next());
     let (first, second) = (on.next(), on.next());
@@ -102,10 +162,19 @@ fn is_part(before: &str, after: &str) -> bool {
         || matches!(last, Some('v' | 'V')) && !last_but_one.is_some_and(char::is_alphabetic);
     let exponent =
         matches!(first, Some('e' | 'E')) && (digit(second) || matches!(second, Some('-' | '+')));
-    goes_on_before || digit(first) || mark(first) && digit(second) || exponent
+    let time = |c: Option<char>| matches!(c, Some(':' | 'h' | 'm'));
+    // "p99:5" is a name and its figure; "1:02.5" is one time.
+    let word = before.trim_end_matches([':', 'h', 'm']);
+    let own = word.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let goes_on_before = goes_on_before
+        || time(last)
+            && !own.is_empty()
+            && own.chars().all(|c| c.is_ascii_digit() || ":hm".contains(c));
+    let goes_on = time(first) && digit(second);
+    goes_on_before || goes_on || digit(first) || mark(first) && digit(second) || exponent
 }
 
-/// Returns true if letters right behind a number multiply it: `k`, `M`, `Gi`, `KiB`.
+/// Returns true if letters behind a number multiply it: `k`, `M`, `Gi`, `KiB`.
 fn is_prefix(letters: &str) -> bool {
     let Some(rest) = letters.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P']) else {
         return false;
@@ -113,7 +182,17 @@ fn is_prefix(letters: &str) -> bool {
     let rest = rest.strip_prefix('i').unwrap_or(rest);
     matches!(
         rest,
-        "" | "B" | "b" | "bps" | "Bps" | "iops" | "IOPS" | "bit"
+        "" | "B"
+            | "b"
+            | "bps"
+            | "Bps"
+            | "iops"
+            | "IOPS"
+            | "ops"
+            | "bit"
+            | "bits"
+            | "Bytes"
+            | "bytes"
     )
 }
 
@@ -123,7 +202,37 @@ mod tests {
 
     fn caught(text: &str, number: &str, unit: &str) -> Result<PrintedFigure, String> {
         let at = text.find(number).unwrap();
-        found(text, at..at + number.len(), unit)
+        found(text, at..at + number.len(), "", unit)
+    }
+
+    #[test]
+    fn a_unit_that_a_pattern_fixes_is_no_other_in_another_run() {
+        let of = |pattern: &str| {
+            let text = "rate: 999 KiB/s";
+            found(text, 6..9, behind_group(pattern), "").is_ok()
+        };
+        for fixed in [
+            "rate: ([0-9.]+) KiB/s",
+            r"rate:\s+([0-9.]+)\s*KiB",
+            r"(?:rate|speed): ([(0-9.]+) KiB/s \(mean\)",
+            "(?P<rate>[0-9.]+) KiB/s",
+        ] {
+            assert!(of(fixed), "{fixed}");
+        }
+        for open in [
+            "rate: ([0-9.]+)",
+            "rate: ([0-9.]+) .*",
+            "rate: ([0-9.]+) [KM]iB/s",
+            "rate: ([0-9.]+) KiB/s|rate: ([0-9.]+) MiB/s",
+            "[0-9.]+",
+        ] {
+            assert!(!of(open), "{open}");
+        }
+        assert!(caught("rate: 999 KiB/s", "999", "KiB/s").is_ok());
+        assert!(caught("lat 850 us", "850", "us").is_ok());
+        for plain in ["took 5 s", "5 % busy", "5 files", "p99:5", "3 of 5"] {
+            assert!(caught(plain, "5", "").is_ok(), "{plain}");
+        }
     }
 
     #[test]
@@ -137,7 +246,7 @@ mod tests {
             ("IOPS1234.", "1234", 1234.0, 1.0),
             ("(95)", " 95 ".trim(), 95.0, 1.0),
         ] {
-            let found = caught(text, number, "").unwrap();
+            let found = caught(text, number, "MB/s").unwrap();
             assert!((found.value / value - 1.0).abs() < 1e-12, "{text}");
             assert!((found.step / step - 1.0).abs() < 1e-9, "{text}");
         }
@@ -159,6 +268,18 @@ mod tests {
             ("1.5e+06 op/s", "1.5", "only a part of \"1.5e+06\""),
             ("IOPS=10.9k,", "10.9", "followed by \"k\""),
             ("12MiB/s", "12", "followed by \"MiB\""),
+            ("12 MiB/s", "12", "followed by \"MiB\""),
+            ("1.2 GBytes/sec", "1.2", "followed by \"GBytes\""),
+            ("lat 850 us", "850", "followed by \"us\""),
+            ("lat 850 µs", "850", "followed by \"µs\""),
+            ("took 1.02 min", "1.02", "followed by \"min\""),
+            ("real 1m2.5s", "1", "only a part of \"1m2.5s\""),
+            ("real 1m2.5s", "2.5", "only a part of \"1m2.5s\""),
+            ("took 1:02.5", "1", "only a part of"),
+            ("took 1:02.5", "02.5", "only a part of"),
+            ("rate 1'234", "1", "only a part of"),
+            ("rate 1\u{202f}234", "234", "only a part of"),
+            ("rate 1.234,5", "1.234,5", "LC_ALL=C"),
             ("rate 1,234", "1,234", "LC_ALL=C"),
             ("3,5 s", "3,5", "LC_ALL=C"),
             ("1,23,4", "1,23,4", "is no number"),

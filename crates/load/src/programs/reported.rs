@@ -101,10 +101,11 @@ impl ReportedFigure {
         let found = match &self.at {
             FoundAt::Pattern(pattern) => {
                 // The last: programs show progress, then the result.
+                let fixed = number::behind_group(pattern.as_str());
                 let last = |text: &'_ str| {
                     let last = pattern.captures_iter(text).last()?;
                     let group = last.get(1).or(last.get(0))?;
-                    Some(number::found(text, group.range(), &self.head.unit))
+                    Some(number::found(text, group.range(), fixed, &self.head.unit))
                 };
                 let last = last(printed.out).or_else(|| last(printed.errors));
                 let last = last.ok_or_else(|| {

@@ -27,7 +27,8 @@ pub struct Gate {
     #[arg(long, value_name = "RUN[/NAME]")]
     pub baseline: Vec<String>,
     /// Compare even different work or different machines; the notes say what differs
-    #[arg(long, requires = "baseline")]
+    // With a side of the same run nothing is compared that could differ.
+    #[arg(long, requires = "baseline", conflicts_with = "against")]
     pub anyway: bool,
     /// Only this workload; may be given several times [default: the overall figure]
     #[arg(long, value_name = "NAME")]

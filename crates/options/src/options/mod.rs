@@ -562,7 +562,7 @@ pub struct Serve {
     /// Show the runs that a team pushed into a PostgreSQL: `postgresql://USER@HOST/DATABASE`, or `@FILE`
     /// for a file with it
     // Runs of a team are shown; none is started here for them.
-    #[arg(long, value_name = "DATABASE", conflicts_with = "control")]
+    #[arg(long, value_name = "DATABASE", conflicts_with_all = ["control", "studies"])]
     pub from: Option<String>,
     /// Open the page in a browser
     #[arg(long)]

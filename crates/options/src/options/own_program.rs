@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// Options beside which there is no command, and so nothing that an option of a command could mean.
+// Said of each of them: the parser drops "requires" where what is required conflicts with something given.
+const NO_COMMAND: [&str; 5] = ["with", "fio", "purpose", "size", "like"];
+/// Those beside which there is neither a command nor a job of fio.
+const NO_PROGRAM: [&str; 4] = ["with", "purpose", "size", "like"];
+
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A workload, a job of fio or a command of your own")]
@@ -22,34 +28,34 @@ pub struct OwnProgramArgs {
     #[arg(last = true, value_name = "COMMAND", group = "program", conflicts_with_all = ["purpose", "size", "like"])]
     pub command: Vec<String>,
     /// Shell command to run before each trial; it is not timed, and caches are dropped after it
-    #[arg(long, value_name = "LINE", requires = "command")]
+    #[arg(long, value_name = "LINE", requires = "command", conflicts_with_all = NO_COMMAND)]
     pub prepare: Option<String>,
     /// Shell command to run after each trial; it is not timed
-    #[arg(long, value_name = "LINE", requires = "command")]
+    #[arg(long, value_name = "LINE", requires = "command", conflicts_with_all = NO_COMMAND)]
     pub cleanup: Option<String>,
     /// A figure that the command prints: NAME=REGEX (its first group in the last match),
     /// NAME=json:/POINTER, or with --parse a NAME of the tool; may be given several times, the
     /// first is primary
     // Without a command nothing prints such figures.
-    #[arg(long, value_name = "NAME=WHERE", requires = "command")]
+    #[arg(long, value_name = "NAME=WHERE", requires = "command", conflicts_with_all = NO_COMMAND)]
     pub metric: Vec<String>,
     /// Unit of each --metric, in their order, or one for all
-    #[arg(long, value_name = "UNIT", requires = "metric")]
+    #[arg(long, value_name = "UNIT", requires = "metric", conflicts_with_all = NO_COMMAND)]
     pub unit: Vec<String>,
     /// Which direction of each --metric is better: higher or lower [default: higher]
-    #[arg(long, value_name = "WAY", requires = "metric")]
+    #[arg(long, value_name = "WAY", requires = "metric", conflicts_with_all = NO_COMMAND)]
     pub better: Vec<String>,
     /// Read the command's output as that of this tool (fio, bonnie++, sysbench, postmark, pgbench
     /// …)
-    #[arg(long, value_name = "TOOL", requires = "command")]
+    #[arg(long, value_name = "TOOL", requires = "command", conflicts_with_all = NO_COMMAND)]
     pub parse: Option<String>,
     /// End a trial that takes longer; it has failed [default: 10 min]
-    #[arg(long, value_name = "TIME", requires = "program")]
+    #[arg(long, value_name = "TIME", requires = "program", conflicts_with_all = NO_PROGRAM)]
     pub trial_time: Option<String>,
     /// Stop the clock when the command ends, even if its data are not on the storage yet
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "command", conflicts_with_all = NO_COMMAND)]
     pub no_sync: bool,
     /// Disk space that it needs [default: 64 MiB, or what the sizes of a job say]
-    #[arg(long, value_name = "BYTES", requires = "program")]
+    #[arg(long, value_name = "BYTES", requires = "program", conflicts_with_all = NO_PROGRAM)]
     pub disk: Option<String>,
 }

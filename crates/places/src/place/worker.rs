@@ -221,6 +221,7 @@ impl Duties for StudyWorker {
                 interrupt: Arc::clone(&interrupt),
                 execution: format!("{id}-{:04x}", entropy() & 0xffff),
                 wipe: assignment.wipe,
+                first_look: LocalExecutor::first_look(&study, &host),
                 standing: Vec::new(),
                 crash: CrashSide {
                     package,

@@ -146,6 +146,7 @@ pub fn execute(
         interrupt,
         execution: format!("{run}-{:04x}", entropy() & 0xffff),
         wipe: wipe.to_vec(),
+        first_look: LocalExecutor::first_look(study, &host),
         standing: Vec::new(),
         crash: CrashSide::default(),
         lost: RefCell::default(),

@@ -1,6 +1,6 @@
 //! Storage that was exchanged: a trial counts only if its configuration lay on the same all the time.
 //!
-//! It is compared when a stack is set up (with what the configuration lay on first), and right before
+//! It is compared when a stack is set up (with what the configuration lay on first, or when the run began), and right before
 //! and right after each trial. In between, a private directory that is held open stays the same one.
 
 use super::executor::Broken;
@@ -8,9 +8,11 @@ use super::local_executor::LocalExecutor;
 use super::replied::MachineTrouble;
 use super::runner::failed;
 use super::trial::Trial;
-use stackrace_base::event::{Ended, ExchangedStorage, Observation};
+use stackrace_base::event::{Ended, ExchangedStorage, Observation, StorageIdentity};
 use stackrace_layers::stack::{self as stacks, StandingStack};
+use stackrace_machine::host::Host;
 use stackrace_remote::agent::message::Turn;
+use stackrace_study::study::Study;
 use std::time::Duration;
 
 /// Number of looks, with a pause between two of them, before a trial fails.
@@ -18,6 +20,22 @@ const LOOKS: usize = 3;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(30);
 
 impl LocalExecutor<'_> {
+    /// Looks at what the configurations of a study lie on, before any of them is set up.
+    pub fn first_look(study: &Study, host: &dyn Host) -> Vec<Vec<StorageIdentity>> {
+        let all = study.configurations.iter();
+        stacks::first_look(all.map(|configuration| &configuration.stack), host)
+    }
+
+    /// Returns what the configuration of a turn has to lie on: as it was first set up, in this execution or an
+    /// earlier one; before that, as it was when this one began.
+    pub fn has_to_lie_on<'a>(&'a self, turn: &'a Turn) -> &'a [StorageIdentity] {
+        if !turn.lies_on.is_empty() {
+            return &turn.lies_on;
+        }
+        let seen = self.first_look.get(turn.configuration);
+        seen.map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Tears down a stack that lies on something else than in the rounds before.
     ///
     /// # Errors
@@ -43,7 +61,7 @@ impl LocalExecutor<'_> {
     pub fn gone(&self, turn: &Turn) -> Option<ExchangedStorage> {
         let stack = &self.study.configurations[turn.configuration].stack;
         // A machine that does not answer says so in the error of the layer.
-        let exchanged = stacks::exchanged_below(stack, self.host, &turn.lies_on).ok()?;
+        let exchanged = stacks::exchanged_below(stack, self.host, self.has_to_lie_on(turn)).ok()?;
         Some(exchanged?.seen_by(self.machine.as_deref()))
     }
 }

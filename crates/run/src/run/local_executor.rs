@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::crash::CrashSide;
 use super::executor::{Broken, Watcher};
-use stackrace_base::event::Event;
+use stackrace_base::event::{Event, StorageIdentity};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::Clock;
 use stackrace_layers::stack::StandingStack;
@@ -47,6 +47,8 @@ pub struct LocalExecutor<'a> {
     pub execution: String,
     /// Ids of devices that may be wiped, repeated on the command line.
     pub wipe: Vec<String>,
+    /// What each configuration lay on before any was set up: see [`Self::first_look`].
+    pub first_look: Vec<Vec<StorageIdentity>>,
     /// Stacks that stand from one turn to the next.
     pub standing: Vec<KeptStack>,
     /// The client that was lost in this turn, and why; `None` if all are there.

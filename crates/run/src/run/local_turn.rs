@@ -289,7 +289,8 @@ impl LocalExecutor<'_> {
         let began = self.clock.now_ns();
         match self.study.configurations[configuration].stack.set_up(site) {
             Ok(stack) => {
-                if let Some(exchanged) = stack.exchanged_since(self.host, &turn.lies_on) {
+                if let Some(exchanged) = stack.exchanged_since(self.host, self.has_to_lie_on(turn))
+                {
                     return self.set_up_elsewhere(turn, stack, exchanged);
                 }
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);

@@ -233,7 +233,7 @@ impl<'a> Report<'a> {
         };
         let (scale, threads) = (said("scaling factor"), said("number of threads"));
         Ok(Imported {
-            version: self.version.map(str::to_owned),
+            version: self.version.map(|version| format!("pgbench {version}")),
             kind: "postgresql".to_owned(),
             settings: facts(self.settings.iter().copied()),
             notes,
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn reports_of_pgbench_are_read_with_and_without_a_rate() {
         let plain = &from("pgbench/pgbench-15.18_tpcb.txt")[0];
-        assert_eq!(plain.version.as_deref(), Some("15.18"));
+        assert_eq!(plain.version.as_deref(), Some("pgbench 15.18"));
         assert_eq!(
             plain.workload,
             "pgbench builtin: TPC-B (sort of), scale 1, 4 clients, 4 threads"

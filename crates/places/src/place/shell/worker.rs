@@ -103,6 +103,7 @@ impl Duties for ShellWorker {
                 interrupt: Arc::clone(&interrupt),
                 execution: format!("{id}-{:04x}", entropy() & 0xffff),
                 wipe: Vec::new(),
+                first_look: LocalExecutor::first_look(&study, host),
                 standing: Vec::new(),
                 crash: CrashSide::default(),
                 lost: RefCell::default(),

@@ -329,6 +329,7 @@ fn here<'a>(
         interrupt,
         execution: "told".to_owned(),
         wipe: Vec::new(),
+        first_look: LocalExecutor::first_look(study, host),
         standing: Vec::new(),
         crash: crash::CrashSide::default(),
         lost: RefCell::default(),

@@ -202,6 +202,8 @@ pub(super) fn bytes(word: &str) -> Option<u64> {
         let digits = factor.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = &factor[digits.len()..];
         let scale: u64 = match unit.to_ascii_lowercase().as_str() {
+            // Capital: bytes (coreutils 9), and what `size` writes; small: blocks of 512.
+            "b" if unit == "B" => 1,
             "" | "c" => 1,
             "w" => 2,
             "b" => 512,
@@ -236,6 +238,10 @@ mod tests {
             assert_eq!(command.operand("bs"), "1M", "{word}");
         }
         assert_eq!(bytes("1MB"), Some(1_000_000));
+        for word in ["512", "512B", "1b", "1x512", "256w"] {
+            let command = one(&format!("$ dd if=/dev/zero of=t bs={word} count=4"));
+            assert_eq!(command.whole_block(), Some(512), "{word}");
+        }
         let flags = |line| one(line).flags();
         assert_eq!(
             flags("dd of=t if=/dev/zero oflag=direct,dsync conv=fsync,notrunc status=none"),

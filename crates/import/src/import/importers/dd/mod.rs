@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn blocks_below_a_kibibyte_are_those_of_the_command() {
+        let text = "$ dd if=/dev/zero of=t bs=512 count=1000 oflag=dsync\n1000+0 records in\n1000+0 records out\n512000 bytes (512 kB, 500 KiB) copied, 1.1 s, 465 kB/s\n";
+        let results = read(text).unwrap();
+        assert_eq!(
+            results[0].workload,
+            "dd write 500k in blocks of 512B, oflag=dsync"
+        );
+        assert!(results[0].notes.is_empty(), "{results:?}");
+    }
+
+    #[test]
     fn reports_of_one_command_under_way_are_one_result() {
         let text = "$ dd if=/dev/zero of=t bs=1M count=1024\n300+0 records in\n300+0 records out\n314572800 bytes (315 MB, 300 MiB) copied, 3.1 s, 101 MB/s\n"
             .to_owned()
