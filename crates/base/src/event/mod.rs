@@ -18,6 +18,7 @@ mod observation;
 mod older;
 mod operations;
 mod place;
+mod require;
 
 pub use client::*;
 pub use counted::*;
@@ -29,6 +30,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
+pub use require::{Limit, Requirement, split};
 use stackrace_stats::elementary::{exp, ln};
 
 use std::borrow::Cow;
