@@ -8,9 +8,9 @@ use base64::Engine as _;
 use super::input::Input;
 use super::kept::kept;
 use stackrace_base::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
-    Observation, OperationObservation, PhaseObservation, Precision, RunStarted, Settled,
-    SlicesEnded, TimingObservation, Until, WorkloadHead,
+    Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, Limit, LogLine,
+    MetricHead, Observation, OperationObservation, PhaseObservation, Precision, Requirement,
+    RunStarted, Settled, SlicesEnded, TimingObservation, Until, WorkloadHead,
 };
 use stackrace_judge::verdict::{self, Evidence};
 use stackrace_results::record::Record;
@@ -286,6 +286,14 @@ fn head(input: &mut Input<'_>) -> RunStarted {
                 1 => Precision::Size,
                 _ => Precision::Within(finite(input).abs()),
             },
+            required: (0..input.below(3))
+                .map(|_| Requirement {
+                    workload: input.below(4),
+                    metric: input.below(4),
+                    limit: [Limit::AtMost, Limit::AtLeast][input.below(2)],
+                    bound: finite(input).abs(),
+                })
+                .collect(),
         },
         factors,
         configurations,

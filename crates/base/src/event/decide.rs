@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Requirement;
+
 /// Question of the run and when it may stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decide {
@@ -21,9 +23,24 @@ pub struct Decide {
     /// How well a difference must be known before it stops. Logs from before this was asked stopped at its direction.
     #[serde(default)]
     pub precision: Precision,
+    /// Bounds that a configuration must keep to be enough; empty if none are asked for, as in older logs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<Requirement>,
 }
 
 impl Decide {
+    /// Error of all comparisons together; half of the whole where there are requirements to be judged beside them.
+    pub fn compared_error(&self) -> f64 {
+        let share = if self.required.is_empty() { 1.0 } else { 0.5 };
+        (1.0 - self.confidence) * share
+    }
+
+    /// Error of all statements on requirements together, of so many configurations: one alone is compared with none.
+    pub fn required_error(&self, configurations: usize) -> f64 {
+        let share = if configurations > 1 { 0.5 } else { 1.0 };
+        (1.0 - self.confidence) * share
+    }
+
     /// The share of the error that the comparisons over all workloads have; the rest is for those on
     /// single workloads. A run that stops when the overall figure is decided has most of it there.
     pub fn overall_share(&self, workloads: usize) -> f64 {

@@ -18,6 +18,7 @@ mod observation;
 mod older;
 mod operations;
 mod place;
+mod require;
 mod shell;
 
 pub use client::*;
@@ -30,6 +31,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
+pub use require::{Limit, Requirement, split};
 pub use shell::shell;
 use stackrace_stats::elementary::{exp, ln};
 

@@ -104,6 +104,7 @@ impl Design {
                 time_max_ns: 0,
                 until: Until::Never,
                 precision: Precision::Direction,
+                required: Vec::new(),
             },
             origins: sources.iter().map(origin).collect(),
             warnings: repeated.warnings.into_iter().chain(differing).collect(),

@@ -240,6 +240,66 @@ pub fn of_metric(metric_unit: &str, value: f64) -> String {
     }
 }
 
+/// Parses a value of a metric, in the unit of the metric, as people write it: `10 ms`, `117 MB/s`, `1 Gbit/s`, `8000 /s`.
+///
+/// # Errors
+/// The unit is none of this metric, or the value is 0.
+pub fn parse_of_metric(metric_unit: &str, text: &str) -> Result<f64, UnitError> {
+    let (number, word) = split(text)?;
+    let example = match metric_unit {
+        "ns" | "s" => "10 ms",
+        "B/s" => "100 MB/s",
+        "op/s" => "8000 /s",
+        "%" => "5 %",
+        "B" => "4 KiB",
+        _ => "",
+    };
+    let unfit = || UnitError {
+        what: format!("\"{}\" is no value in {metric_unit}", text.trim()),
+        next: format!("write it like \"{example}\""),
+    };
+    let value = match metric_unit {
+        "ns" => parse_time_ns(text).ok().map(|ns| ns as f64),
+        "s" => parse_time_ns(text).ok().map(|ns| ns as f64 / 1e9),
+        "B/s" => bytes_per_second_of(number, word),
+        "op/s" => match word {
+            "/s" | "op/s" | "ops/s" | "IOPS" => Some(number),
+            "k/s" => Some(number * 1e3),
+            "M/s" => Some(number * 1e6),
+            _ => None,
+        },
+        "%" => parse_share(text).ok().map(|share| share * 100.0),
+        "B" => parse_bytes(text).ok().map(|bytes| bytes as f64),
+        other => (word.is_empty() || word == other).then_some(number),
+    };
+    match value.ok_or_else(unfit)? {
+        value if value > 0.0 => Ok(value),
+        _ => Err(UnitError::new(
+            format!(
+                "\"{}\" bounds nothing: a figure is always above 0",
+                text.trim()
+            ),
+            "",
+        )),
+    }
+}
+
+/// A rate in bytes or bits; `None` if it is in neither.
+fn bytes_per_second_of(number: f64, word: &str) -> Option<f64> {
+    let bits = match word {
+        "kbit/s" => Some(1e3),
+        "Mbit/s" => Some(1e6),
+        "Gbit/s" => Some(1e9),
+        _ => None,
+    };
+    if let Some(bits) = bits {
+        return Some(number * bits / 8.0);
+    }
+    let unit = word.strip_suffix("/s")?.trim();
+    let one = parse_bytes(&format!("1 {unit}")).ok()?;
+    Some(number * one as f64)
+}
+
 /// A plain number of three digits.
 pub fn digits(value: f64) -> String {
     match value.abs() {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::course::PhaseCourse;
 use super::effects::EffectTable;
+use super::enough::RequiredRow;
 use super::slices::OrderEffect;
 use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
 
@@ -49,6 +50,9 @@ pub struct Verdict {
     pub order_effects: Vec<OrderEffect>,
     /// Projection: how many more rounds would decide.
     pub more: Option<More>,
+    /// Requirements of the study, of each configuration; empty if it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<RequiredRow>,
     /// Notes the reader must know before believing the figures.
     pub notes: Vec<String>,
 }

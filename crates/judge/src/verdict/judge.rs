@@ -16,7 +16,7 @@ use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
 use super::statement::{Comparison, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{course, effects, headline, outlook, rows, sentence, slices};
+use super::{course, effects, enough, headline, outlook, rows, sentence, slices};
 use stackrace_base::event::{Decide, Precision, Until};
 
 /// Judges the record so far.
@@ -45,7 +45,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     let whole = overall(&table, &whole, shares.overall);
     let ranking = ranking(&table, shares.overall);
-    let settled = checked_at.is_some() && outlook::settled(&table, &whole, &ranking);
+    let required = enough::rows(&table);
+    let settled = checked_at.is_some()
+        && (is_alone(&table) || outlook::settled(&table, &whole, &ranking))
+        && enough::closed(&required, &table);
     let too_coarse = checked_at.is_some() && outlook::too_coarse(&table, &whole, &ranking);
     let rankings = rankings(&table, shares.workload);
     let courses = course::courses(evidence);
@@ -66,10 +69,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         configurations: &configurations,
     };
     judged.by_workload = headline::by_workload(&judged, evidence.head).is_some();
-    let more = outlook::more(&table, &judged, shares);
+    let compared = outlook::more(&table, &judged, shares);
+    let more = enough::longest(enough::more(&required, &table), compared);
+    let mut details = enough::details(&required);
+    details.extend(sentence::details(&judged, evidence));
     Verdict {
-        sentence: sentence::whole(&judged, more.as_ref(), evidence),
-        details: sentence::details(&judged, evidence),
+        sentence: sentence::whole(&judged, &required, more.as_ref(), evidence),
+        details,
         state: judged.state,
         settled,
         too_coarse,
@@ -86,8 +92,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         courses,
         order_effects: slices::order_effects(evidence),
         more,
+        required,
         notes,
     }
+}
+
+/// Returns true if one configuration is asked whether it is enough: there is nothing to compare it with.
+fn is_alone(table: &ObservationTable<'_>) -> bool {
+    table.configurations() == 1 && !table.evidence.head.decide.required.is_empty()
 }
 
 /// The best configuration over all workloads with each other one.
@@ -138,7 +150,8 @@ pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
         true => beaten(&table, decide.precision),
         false => answered(&table, decide),
     };
-    dropped.retain(|t| *t != 0 && table.live(*t));
+    let required = enough::rows(&table);
+    dropped.retain(|t| *t != 0 && table.live(*t) && enough::is_closed(&required, *t));
     dropped.sort_unstable();
     dropped
 }

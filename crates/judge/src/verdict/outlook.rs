@@ -4,6 +4,7 @@ use stackrace_stats::elementary::{ln, ln_1p};
 
 use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{comparison, overall};
+use super::enough;
 use super::shares::Shares;
 use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
@@ -141,7 +142,8 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
         !settled(&table, &asked, &ranking),
         too_coarse(&table, &asked, &ranking),
     );
-    if open && !coarse || evidence.head.decide.until != Until::Each {
+    let required = !enough::closed(&enough::rows(&table), &table);
+    if required || open && !coarse || evidence.head.decide.until != Until::Each {
         return all;
     }
     // What is dropped is measured no more: its comparisons stay as open as they are.

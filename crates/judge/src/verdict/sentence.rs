@@ -4,9 +4,11 @@
 use stackrace_stats::elementary::ln;
 
 use super::answer::VerdictGrounds;
+use super::enough::{self, RequiredRow};
 use super::fragment::{bound, finer, known_to, range, tells, times};
 use super::guarantee;
 use super::headline::{self, against, both, ends, turned};
+use super::imported;
 use super::statement::{Comparison, Interval, More, State, VerdictWord};
 use super::table::Evidence;
 use stackrace_base::event::RunStarted;
@@ -35,13 +37,29 @@ pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
 /// The answer in one or two sentences.
 pub(super) fn whole(
     judged: &VerdictGrounds<'_>,
+    required: &[RequiredRow],
     more: Option<&More>,
     evidence: &Evidence<'_>,
 ) -> String {
     let head = evidence.head;
     if judged.state == State::Unpaired {
-        return imported(judged, head);
+        return imported::sentence(judged, head, &over(head));
     }
+    if head.configurations.len() == 1 && !required.is_empty() {
+        let answer = enough::alone(required, evidence, judged.rounds);
+        return format!("{answer}{}", outlook(judged, more, evidence));
+    }
+    let enough = enough::sentence(required, evidence);
+    let compared = compared(judged, more, evidence);
+    format!(
+        "{enough}{}{compared}",
+        if enough.is_empty() { "" } else { " " }
+    )
+}
+
+/// The answer of a comparison.
+fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence<'_>) -> String {
+    let head = evidence.head;
     if head.configurations.len() < 2 || judged.overall.is_empty() {
         return format!(
             "{} measured in {}; the study compares nothing.",
@@ -123,50 +141,6 @@ fn failures(evidence: &Evidence<'_>) -> String {
         format!("{name} failed in round {}: {}", failed.round, failed.error)
     });
     parts.collect::<Vec<_>>().join("; ")
-}
-
-/// The ratios of imported results, with what they are worth.
-fn imported(judged: &VerdictGrounds<'_>, head: &RunStarted) -> String {
-    let compared = judged.overall.iter().filter(|c| c.ratio.is_some());
-    let ratios = match (judged.overall, compared.count()) {
-        (_, 0) if head.configurations.len() > 1 => "no workload is in all of them".to_owned(),
-        (_, 0) => "one configuration, and nothing to compare it with".to_owned(),
-        ([only], _) => ratio(only, &over(head)),
-        (several, _) => {
-            let leader = several.first().map_or("", |c| c.a.as_str());
-            let part = |c: &Comparison| Some(format!("{} {}", c.b, times(c.ratio?.estimate)));
-            let parts: Vec<String> = several.iter().filter_map(part).collect();
-            let over = over(head);
-            format!(
-                "{leader} is best{over}; relative to it: {}",
-                parts.join(", ")
-            )
-        }
-    };
-    let intervals = judged.overall.iter().filter_map(|c| c.ratio);
-    let worth = match judged.overall {
-        _ if intervals.clone().count() == 0 => "",
-        [_] => "",
-        _ if intervals.into_iter().all(|ratio| ratio.low.is_nan()) => {
-            "; intervals need at least 3 runs on each side"
-        }
-        _ => "; the runs are not paired, so there is no verdict",
-    };
-    format!("Imported, not measured here: {ratios}{worth}.")
-}
-
-/// `b against a: ratio 1.23; one run each, so no interval`
-fn ratio(c: &Comparison, over: &str) -> String {
-    match c.ratio {
-        None => format!("{} and {} have no metric in common", c.a, c.b),
-        Some(ratio) => format!(
-            "{} against {}{over}: ratio {}; {}",
-            c.b,
-            c.a,
-            times(ratio.estimate),
-            c.text
-        ),
-    }
 }
 
 /// The unit of the primary metric of the only workload; of several, there is none.
@@ -253,7 +227,7 @@ fn pair(c: &Comparison, over: &str, unit: &str) -> String {
                 between(ratio)
             )
         }
-        (VerdictWord::Unpaired { .. }, _) => ratio(c, over),
+        (VerdictWord::Unpaired { .. }, _) => imported::ratio(c, over),
         (VerdictWord::Undecided, _) if c.coarse.undecidable => format!(
             "{} and {} cannot be told apart{over}: {}",
             c.a,

@@ -17,7 +17,7 @@ impl Shares {
     /// Shares of a study; `pairs`: the number of comparisons it asks for.
     pub(super) fn of(table: &ObservationTable<'_>, pairs: usize) -> Self {
         let decide = &table.evidence.head.decide;
-        let error = 1.0 - decide.confidence;
+        let error = decide.compared_error();
         let k = table.configurations();
         // Which one is best the data decide, so every pair could have been asked.
         let pairs = if table.evidence.ranks() {

@@ -60,6 +60,7 @@ mod tests {
             time_max_ns: allowed_s * 1_000_000_000,
             until: Until::Overall,
             precision: Precision::Size,
+            required: Vec::new(),
         };
         words(&decide, seconds)
     }

@@ -75,6 +75,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         time_max_ns,
         until: words.choice(UNTIL)?,
         precision,
+        required: Vec::new(),
     })
 }
 

@@ -22,6 +22,7 @@ mod one_line;
 mod place;
 mod placeholder;
 mod read;
+mod require;
 mod schema;
 mod shipped;
 mod size;

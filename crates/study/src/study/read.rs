@@ -20,6 +20,7 @@ use super::factor::{self, Selection};
 use super::one_line;
 use super::place;
 use super::placeholder::Template;
+use super::require;
 use super::size;
 use super::table::StudyTable;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
@@ -29,7 +30,7 @@ pub const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
     "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",
-    "decide", "trial", "crash",
+    "require", "decide", "trial", "crash",
 ];
 
 const STACK_EXAMPLE: &str = "dir = { path = \"/srv\" }";
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
         // consequence.
         let stack_whole = reader.refusals.len() == before;
         let workloads = reader.workloads(&factors);
-        let decide = reader.decide(&factors);
+        let mut decide = reader.decide(&factors);
         let policy = reader.policy();
         let crash = reader.crash(&workloads);
         reader.all_used(&factors, &stack, &workloads);
@@ -146,6 +147,8 @@ impl<'a> Reader<'a> {
             configurations = builder.configurations(combinations, names);
             heads = builder.heads(&mut configurations);
         }
+        let required = reader.field("require");
+        require::read(required, &heads, &mut decide, &mut reader.refusals);
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
         let (Some(decide), Some(policy), true) = (decide, policy, findings.is_empty()) else {

@@ -39,6 +39,17 @@ pub fn schema(kinds: &Kinds<'_>) -> Value {
         "decide".to_owned(),
         table(asked, DECIDE_DOCS, Placeholders::Yes),
     );
+    let bound = json!({
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+    });
+    properties.insert(
+        "require".to_owned(),
+        json!({
+            "type": "object",
+            "description": "What is enough: a bound for a metric, like \"fsync latency p99\" = \"<= 10 ms\".",
+            "additionalProperties": bound,
+        }),
+    );
     let trial = table("How a trial is prepared.", TRIAL_DOCS, Placeholders::No);
     properties.insert("trial".to_owned(), trial);
     // No placeholder: how often is cut is the same for all configurations.

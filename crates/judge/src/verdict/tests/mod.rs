@@ -11,6 +11,7 @@ use stackrace_base::event::{
     Settled, Until, WorkloadHead,
 };
 
+mod enough;
 mod order;
 mod rule;
 mod slices;
@@ -70,6 +71,7 @@ pub(super) fn head(
             time_max_ns: 0,
             until: Until::Overall,
             precision: Precision::Size,
+            required: Vec::new(),
         },
         seed: 0,
         place: None,

@@ -283,6 +283,7 @@ pub fn head(shape: &SampleShape) -> RunStarted {
             time_max_ns: 3_600_000_000_000,
             until: Until::Overall,
             precision: Precision::Size,
+            required: Vec::new(),
         },
         seed: 0xdead_beef_dead_beef,
         place: None,

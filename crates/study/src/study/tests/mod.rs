@@ -5,6 +5,7 @@ mod jobs;
 mod laws;
 mod reading;
 mod refusals;
+mod require;
 mod table;
 
 use proptest::prelude::*;

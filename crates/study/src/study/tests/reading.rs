@@ -27,6 +27,7 @@ fn a_good_study_is_its_configurations() {
             time_max_ns: 3_600_000_000_000,
             until: stackrace_base::event::Until::Overall,
             precision: stackrace_base::event::Precision::Size,
+            required: Vec::new(),
         }
     );
     assert_eq!(

@@ -1,0 +1,288 @@
+//! What a storage must do to be enough: a bound on one metric of one workload.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MetricHead, WorkloadHead};
+use crate::unit::{self, UnitError};
+
+/// A bound that a metric must keep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Requirement {
+    /// Workload by index.
+    pub workload: usize,
+    /// Metric of the workload by index.
+    pub metric: usize,
+    /// Side of the bound on which it must stay.
+    pub limit: Limit,
+    /// The bound, in the unit of the metric; above 0.
+    pub bound: f64,
+}
+
+/// Side of a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The bound or less.
+    AtMost,
+    /// The bound or more.
+    AtLeast,
+}
+
+/// Signs of a limit. The longer ones come first, so that no sign is taken for a part of it.
+const SIGNS: [(&str, Limit); 6] = [
+    ("<=", Limit::AtMost),
+    (">=", Limit::AtLeast),
+    ("≤", Limit::AtMost),
+    ("≥", Limit::AtLeast),
+    // Figures are never exactly at a bound: there is no other meaning to tell from "<=".
+    ("<", Limit::AtMost),
+    (">", Limit::AtLeast),
+];
+
+/// Words that a metric is called by elsewhere.
+const ALSO: [(&str, &str); 3] = [
+    ("iops", "operations"),
+    ("rate", "operations"),
+    ("bandwidth", "throughput"),
+];
+
+/// Metrics that are listed where none fits.
+const LISTED_MAX: usize = 12;
+
+impl Limit {
+    /// The words in front of a bound.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AtMost => "at most",
+            Self::AtLeast => "at least",
+        }
+    }
+
+    /// Returns true if a value is on the side of the bound that is asked for.
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::AtMost => value <= bound,
+            Self::AtLeast => value >= bound,
+        }
+    }
+}
+
+/// Takes `fsync latency p99 <= 10 ms` apart: what is bounded, and the bound with its sign.
+///
+/// # Errors
+/// It has no sign, or nothing before it.
+pub fn split(text: &str) -> Result<(&str, &str), UnitError> {
+    let at = text.find(['<', '>', '≤', '≥']);
+    match at.map(|at| text.split_at(at)) {
+        Some((what, bound)) if !what.trim().is_empty() => Ok((what.trim(), bound.trim())),
+        _ => Err(UnitError {
+            what: format!("\"{text}\" requires nothing"),
+            next: "write a metric, a sign and a bound: \"fsync latency p99 <= 10 ms\"".to_owned(),
+        }),
+    }
+}
+
+impl Requirement {
+    /// The requirements that `bound` (`<= 10 ms`) of `what` (`fsync latency p99`) means: one for each workload that has
+    /// the metric, or of the workload that is named before it.
+    ///
+    /// # Errors
+    /// No workload has such a metric, there is no sign, or the unit does not fit.
+    pub fn read(
+        what: &str,
+        bound: &str,
+        workloads: &[WorkloadHead],
+    ) -> Result<Vec<Self>, UnitError> {
+        let asked = words(what);
+        let mut found = Vec::new();
+        for (w, m, metric) in metrics(workloads) {
+            let own = words(&metric.name);
+            let named = words(&format!("{} {}", workloads[w].name, metric.name));
+            if asked == own || asked == named {
+                found.push((w, m, metric));
+            }
+        }
+        if found.is_empty() {
+            return Err(unknown(what, &asked, workloads));
+        }
+        let (limit, amount) = signed(bound)?;
+        let of = |(workload, metric, head): (usize, usize, &MetricHead)| {
+            Ok(Self {
+                workload,
+                metric,
+                limit,
+                bound: unit::parse_of_metric(&head.unit, amount)?,
+            })
+        };
+        found.into_iter().map(of).collect()
+    }
+
+    /// Returns true if nothing can keep both.
+    pub fn excludes(&self, other: &Self) -> bool {
+        (self.workload, self.metric) == (other.workload, other.metric)
+            && self.limit != other.limit
+            && !self.limit.holds(other.bound, self.bound)
+    }
+}
+
+/// The limit and the amount behind it.
+fn signed(bound: &str) -> Result<(Limit, &str), UnitError> {
+    let bound = bound.trim();
+    let sign = SIGNS
+        .iter()
+        .find_map(|(sign, limit)| Some((*limit, bound.strip_prefix(sign)?)));
+    sign.ok_or_else(|| UnitError {
+        what: format!("\"{bound}\" does not say on which side of it is enough"),
+        next: format!("write \"<= {bound}\" or \">= {bound}\""),
+    })
+}
+
+fn metrics(workloads: &[WorkloadHead]) -> impl Iterator<Item = (usize, usize, &MetricHead)> {
+    let each = workloads.iter().enumerate();
+    each.flat_map(|(w, head)| {
+        let metrics = head.metrics.iter().enumerate();
+        metrics.map(move |(m, metric)| (w, m, metric))
+    })
+}
+
+/// The words of a name in an order of their own: `p99 of fsync latency` is `fsync latency p99`.
+fn words(name: &str) -> Vec<String> {
+    let lower = name.to_lowercase();
+    let parts = lower.split(|c: char| c.is_whitespace() || c == ':' || c == ',');
+    let parts = parts.filter(|word| !["", "of", "the", "in"].contains(word));
+    let known = |word: &str| {
+        let also = ALSO.iter().find(|(other, _)| *other == word);
+        also.map_or(word, |(_, own)| own).to_owned()
+    };
+    let mut words: Vec<String> = parts.map(known).collect();
+    words.sort_unstable();
+    words
+}
+
+/// What no workload has, with the metric that shares most words with it, and the others.
+fn unknown(what: &str, asked: &[String], workloads: &[WorkloadHead]) -> UnitError {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, _, metric) in metrics(workloads) {
+        if !names.contains(&metric.name.as_str()) {
+            names.push(&metric.name);
+        }
+    }
+    let shared = |name: &&&str| {
+        let own = words(name);
+        let common = own.iter().filter(|word| asked.contains(word)).count();
+        // Of equally near ones the shorter: it adds less that was not asked for.
+        (common, std::cmp::Reverse(own.len()))
+    };
+    let near = names.iter().rev().max_by_key(shared);
+    let near = near.filter(|name| shared(name).0 > 0);
+    let listed = match names.len() {
+        0..=LISTED_MAX => names.join(", "),
+        _ => format!("{} …", names[..LISTED_MAX].join(", ")),
+    };
+    UnitError {
+        what: format!("no workload measures \"{what}\""),
+        next: match near {
+            Some(near) => format!("did you mean \"{near}\"? There are: {listed}"),
+            None => format!("there are: {listed}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Better;
+
+    fn heads() -> Vec<WorkloadHead> {
+        let metric = |name: &str, unit: &str, better| MetricHead::new(name, unit, better);
+        let head = |name: &str, metrics: Vec<MetricHead>| WorkloadHead {
+            name: name.to_owned(),
+            kind: "random".to_owned(),
+            summary: String::new(),
+            weight: 1.0,
+            metrics,
+            drawn_sizes: None,
+            level: None,
+            operations: None,
+            gives_commands: false,
+            imported: None,
+        };
+        vec![
+            head(
+                "log commit",
+                vec![
+                    metric("operations", "op/s", Better::Higher),
+                    metric("fsync latency p99", "ns", Better::Lower),
+                ],
+            ),
+            head("stream", vec![metric("throughput", "B/s", Better::Higher)]),
+        ]
+    }
+
+    #[test]
+    fn a_requirement_is_read_as_people_write_it() {
+        let heads = heads();
+        let read = |text: &str| {
+            let (what, bound) = split(text).unwrap();
+            let found = Requirement::read(what, bound, &heads).unwrap();
+            assert_eq!(found.len(), 1, "{text}");
+            let one = &found[0];
+            (one.workload, one.metric, one.limit, one.bound)
+        };
+        let p99 = (0, 1, Limit::AtMost, 10e6);
+        for text in [
+            "fsync latency p99 <= 10 ms",
+            "p99 of fsync latency ≤ 10ms",
+            "log commit: fsync latency p99 < 0.01 s",
+        ] {
+            assert_eq!(read(text), p99, "{text}");
+        }
+        let at_least = |w, bound| (w, 0, Limit::AtLeast, bound);
+        assert_eq!(read("throughput >= 117 MB/s"), at_least(1, 117e6));
+        assert_eq!(read("stream bandwidth >= 1 Gbit/s"), at_least(1, 125e6));
+        assert_eq!(read("IOPS > 8 k/s"), at_least(0, 8000.0));
+        assert_eq!(read("operations ≥ 500/s"), at_least(0, 500.0));
+    }
+
+    #[test]
+    fn what_cannot_be_required_is_refused_with_the_nearest_choice() {
+        let heads = heads();
+        for (text, why) in [
+            ("fsync latency p99 <= 10 MB/s", "write it like \"10 ms\""),
+            ("fsync latency p99 <= 10", "write it like \"10 ms\""),
+            ("fsync latency p99 <= 0 ms", "above 0"),
+            ("throughput >= 5 ms", "write it like \"100 MB/s\""),
+            ("operations >= 5 ms", "write it like \"8000 /s\""),
+            (
+                "fsync latency max <= 10 ms",
+                "did you mean \"fsync latency p99\"",
+            ),
+            ("weather <= 10 ms", "there are: operations, fsync"),
+        ] {
+            let (what, bound) = split(text).unwrap();
+            let said = Requirement::read(what, bound, &heads)
+                .unwrap_err()
+                .to_string();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+        let said = Requirement::read("throughput", "5 MB/s", &heads).unwrap_err();
+        assert!(said.next.contains("\"<= 5 MB/s\""), "{said}");
+        for text in ["", "<= 10 ms", "fsync latency p99"] {
+            assert!(split(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_that_leave_nothing_exclude_each_other() {
+        let heads = heads();
+        let of = |bound| {
+            Requirement::read("throughput", bound, &heads)
+                .unwrap()
+                .remove(0)
+        };
+        assert!(of("<= 5 MB/s").excludes(&of(">= 6 MB/s")));
+        assert!(of(">= 6 MB/s").excludes(&of("<= 5 MB/s")));
+        assert!(!of("<= 6 MB/s").excludes(&of(">= 5 MB/s")));
+        assert!(!of(">= 6 MB/s").excludes(&of(">= 5 MB/s")));
+    }
+}

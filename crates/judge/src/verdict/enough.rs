@@ -1,0 +1,336 @@
+//! Is it enough? The bounds that a study requires, judged for each configuration.
+//!
+//! A round gives one value of each metric, also of a quantile: the operations inside of a trial are no
+//! repetitions, they share the state of the device. The value of a typical round is estimated from the rounds, with an
+//! interval that holds at every look, and the whole interval must lie on one side of the bound before anything is said.
+//! All statements share the error of the run.
+
+use serde::Serialize;
+use stackrace_stats::elementary::ln;
+use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_level};
+
+use super::answer::Verdict;
+use super::statement::{Interval, More};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
+use stackrace_base::event::{Decide, Limit, MetricHead, Requirement};
+use stackrace_base::unit::{self, counted, listed_names};
+
+/// Difference from the bound that counts as one: any.
+const NO_MARGIN: f64 = 1e-9;
+
+/// The answer to a requirement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Enough {
+    /// It meets it.
+    Meets,
+    /// Not certain yet.
+    Open,
+    /// It does not meet it.
+    Fails,
+}
+
+/// One requirement of one configuration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequiredRow {
+    /// Configuration by index.
+    pub configuration: usize,
+    /// Name of the configuration.
+    pub name: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// The metric that is bounded.
+    pub metric: MetricHead,
+    /// Side of the bound on which it must stay.
+    pub limit: Limit,
+    /// The bound, in the unit of the metric.
+    pub bound: f64,
+    /// Value in a typical round with its interval; `None` before the first look.
+    pub value: Option<Interval>,
+    /// The answer.
+    pub enough: Enough,
+    /// Logarithms of value over bound, one for each round.
+    #[serde(skip)]
+    logs: Vec<f64>,
+    /// Width of a step of the value, on the log scale.
+    #[serde(skip)]
+    log_step: f64,
+}
+
+impl RequiredRow {
+    /// `fsync latency p99 8.12 ms (7.60 ms to 8.70 ms), required at most 10.0 ms: at least 13 % below`
+    fn words(&self) -> String {
+        let shown = |value: f64| unit::of_metric(&self.metric.unit, value);
+        let bound = format!("required {} {}", self.limit.words(), shown(self.bound));
+        let Some(value) = self.value else {
+            return format!("{}: no figure yet, {bound}", self.metric.name);
+        };
+        let range = format!("({} to {})", shown(value.low), shown(value.high));
+        // The end of the interval that is nearest to the bound: so much is sure.
+        let apart = match (value.low > self.bound, value.high < self.bound) {
+            (true, _) => format!(
+                ", at least {} above it",
+                unit::percent(value.low / self.bound - 1.0)
+            ),
+            (_, true) => format!(
+                ", at least {} below it",
+                unit::percent(1.0 - value.high / self.bound)
+            ),
+            _ => String::new(),
+        };
+        format!(
+            "{} {} {range}; {bound}{apart}",
+            self.metric.name,
+            shown(value.estimate)
+        )
+    }
+}
+
+/// Every requirement of every configuration.
+pub(super) fn rows(table: &ObservationTable<'_>) -> Vec<RequiredRow> {
+    let head = table.evidence.head;
+    let all = (0..table.configurations()).flat_map(|configuration| {
+        head.decide
+            .required
+            .iter()
+            .map(move |it| (configuration, it))
+    });
+    all.filter_map(|(configuration, required)| row(table, configuration, required))
+        .collect()
+}
+
+/// One of them; `None` if a log names what it does not have.
+fn row(
+    table: &ObservationTable<'_>,
+    configuration: usize,
+    required: &Requirement,
+) -> Option<RequiredRow> {
+    let head = table.evidence.head;
+    let workload = head.workloads.get(required.workload)?;
+    let metric = workload.metrics.get(required.metric)?;
+    let figure = ComparedFigure::Metric {
+        workload: required.workload,
+        metric: required.metric,
+    };
+    let rounds = 0..table.rounds_of(configuration);
+    let values: Vec<(f64, f64)> = rounds
+        .filter_map(|at| {
+            let value = table.value(configuration, required.workload, required.metric, at)?;
+            Some((value, table.log_step(configuration, figure, at)))
+        })
+        .collect();
+    let log_step = values.iter().map(|(_, step)| *step).fold(0.0, f64::max);
+    let values: Vec<f64> = values.into_iter().map(|(value, _)| value).collect();
+    let (value, enough) = match table.evidence.imported {
+        true => (None, Enough::Open),
+        false => judged(&values, log_step, required, alpha(table)),
+    };
+    Some(RequiredRow {
+        configuration,
+        name: head.configurations[configuration].name.clone(),
+        workload: workload.name.clone(),
+        metric: metric.clone(),
+        limit: required.limit,
+        bound: required.bound,
+        value,
+        enough,
+        logs: values
+            .iter()
+            .map(|value| ln(value / required.bound))
+            .collect(),
+        log_step,
+    })
+}
+
+/// Error of one statement over all looks.
+fn alpha(table: &ObservationTable<'_>) -> f64 {
+    let decide: &Decide = &table.evidence.head.decide;
+    let configurations = table.configurations();
+    let statements = (configurations * decide.required.len()).max(1);
+    decide.required_error(configurations) / statements as f64
+}
+
+/// The value of a typical round with the interval that holds at all looks, and what follows from it.
+fn judged(
+    values: &[f64],
+    log_step: f64,
+    required: &Requirement,
+    alpha: f64,
+) -> (Option<Interval>, Enough) {
+    let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    if rounds < FIRST_LOOK {
+        return (None, Enough::Open);
+    }
+    // A value is known to half a step on either side.
+    let value = geometric_mean(values, two_sided_level(alpha, rounds))
+        .map(|value| Interval::from(value.widened(log_step / 2.0)));
+    let enough = match value {
+        None => Enough::Open,
+        Some(value) => {
+            let keeps = |end| required.limit.holds(end, required.bound);
+            match (keeps(value.low), keeps(value.high)) {
+                (true, true) => Enough::Meets,
+                (false, false) => Enough::Fails,
+                _ => Enough::Open,
+            }
+        }
+    };
+    (value, enough)
+}
+
+/// Returns true if nothing about the requirements of a configuration is open.
+pub(super) fn is_closed(rows: &[RequiredRow], configuration: usize) -> bool {
+    of(rows, configuration) != Enough::Open
+}
+
+/// Returns true if all that is required is answered, of the configurations that are still measured.
+pub(super) fn closed(rows: &[RequiredRow], table: &ObservationTable<'_>) -> bool {
+    let mut live = (0..table.configurations()).filter(|c| table.live(*c));
+    live.all(|configuration| is_closed(rows, configuration))
+}
+
+/// The answer of one configuration: it meets all, fails one, or neither is certain.
+fn of(rows: &[RequiredRow], configuration: usize) -> Enough {
+    let own = rows.iter().filter(|row| row.configuration == configuration);
+    // One that fails is enough to know; the order of the words says which counts most.
+    let mut words = own.map(|row| row.enough).peekable();
+    if words.peek().is_none() {
+        return Enough::Meets;
+    }
+    words.fold(Enough::Meets, |all, one| match (all, one) {
+        (Enough::Fails, _) | (_, Enough::Fails) => Enough::Fails,
+        (Enough::Open, _) | (_, Enough::Open) => Enough::Open,
+        _ => Enough::Meets,
+    })
+}
+
+impl Verdict {
+    /// The answer of the run: one configuration that meets all is enough; `None` if nothing is required.
+    pub fn enough(&self) -> Option<Enough> {
+        let mut each: Vec<usize> = self.required.iter().map(|row| row.configuration).collect();
+        each.dedup();
+        let words: Vec<Enough> = each.into_iter().map(|it| of(&self.required, it)).collect();
+        let any = |word| words.contains(&word);
+        match (any(Enough::Meets), any(Enough::Open)) {
+            _ if words.is_empty() => None,
+            (true, _) => Some(Enough::Meets),
+            (_, true) => Some(Enough::Open),
+            _ => Some(Enough::Fails),
+        }
+    }
+}
+
+/// Which configurations meet what is required, in a sentence; empty if nothing is.
+pub(super) fn sentence(rows: &[RequiredRow], evidence: &Evidence<'_>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = evidence
+        .head
+        .configurations
+        .iter()
+        .map(|it| &*it.name)
+        .collect();
+    let failed = evidence.failed();
+    let with = |word: Enough| {
+        let all = names.iter().enumerate().filter(|(at, _)| {
+            !failed.iter().any(|it| it.configuration == *at) && of(rows, *at) == word
+        });
+        all.map(|(_, name)| *name).collect::<Vec<_>>()
+    };
+    let plural = |all: &[&str], one: &'static str, several: &'static str| match all.len() {
+        1 => one,
+        _ => several,
+    };
+    let mut parts = Vec::new();
+    let (meets, open, fails) = (with(Enough::Meets), with(Enough::Open), with(Enough::Fails));
+    if !meets.is_empty() {
+        parts.push(format!(
+            "{} {} it",
+            listed_names(&meets),
+            plural(&meets, "meets", "meet")
+        ));
+    }
+    if !fails.is_empty() {
+        let not = plural(&fails, "does not meet", "do not meet");
+        parts.push(format!("{} {not} it", listed_names(&fails)));
+    }
+    if !open.is_empty() {
+        let not = if parts.is_empty() { "Not" } else { "not" };
+        let meet = plural(&open, "meets", "meet");
+        parts.push(format!(
+            "{not} certain yet whether {} {meet} it",
+            listed_names(&open)
+        ));
+    }
+    // With one configuration and one bound, the figure is the answer.
+    match rows {
+        [only] => format!("{}: {}.", parts.join("; "), only.words()),
+        _ => format!("{}.", parts.join("; ")),
+    }
+}
+
+/// One sentence for each requirement of each configuration, where there are several.
+pub(super) fn details(rows: &[RequiredRow]) -> Vec<String> {
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let said = rows.iter().map(|row| {
+        let word = match row.enough {
+            Enough::Meets => "meets it",
+            Enough::Open => "not certain yet",
+            Enough::Fails => "does not meet it",
+        };
+        format!("{}, {}: {word}: {}.", row.name, row.workload, row.words())
+    });
+    said.collect()
+}
+
+/// Further rounds that would answer what is open about the requirements; `None` if nothing is.
+pub(super) fn more(rows: &[RequiredRow], table: &ObservationTable<'_>) -> Option<More> {
+    let open = |row: &&RequiredRow| {
+        table.live(row.configuration)
+            && !is_closed(rows, row.configuration)
+            && row.enough == Enough::Open
+    };
+    let open: Vec<&RequiredRow> = rows.iter().filter(open).collect();
+    if open.is_empty() || table.evidence.imported {
+        return None;
+    }
+    let further = |row: &&RequiredRow| {
+        let total = rounds_to_decide(&row.logs, row.log_step, alpha(table), NO_MARGIN)?;
+        Some(total - u32::try_from(row.logs.len()).unwrap_or(total))
+    };
+    let all: Option<Vec<u32>> = open.iter().map(further).collect();
+    let rounds = all.and_then(|all| all.into_iter().max());
+    let pace = table.evidence.round_seconds;
+    Some(More {
+        rounds,
+        seconds: rounds.zip(pace).map(|(n, s)| f64::from(n) * s),
+    })
+}
+
+/// The longer of two ways to go; one that cannot be told is the longest.
+pub(super) fn longest(one: Option<More>, other: Option<More>) -> Option<More> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(match (one.rounds, other.rounds) {
+            (Some(a), Some(b)) if a >= b => one,
+            (None, _) => one,
+            _ => other,
+        }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What one configuration alone was asked: whether it is enough.
+pub(super) fn alone(rows: &[RequiredRow], evidence: &Evidence<'_>, rounds: u32) -> String {
+    let answer = sentence(rows, evidence);
+    match (rounds < FIRST_LOOK, answer.is_empty()) {
+        (true, _) => format!(
+            "No answer yet: {}; the first needs {FIRST_LOOK}.",
+            counted(rounds as usize, "complete round")
+        ),
+        (_, true) => answer,
+        _ => format!("{} {}.", answer, counted(rounds as usize, "round")),
+    }
+}

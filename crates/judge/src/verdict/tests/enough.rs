@@ -1,0 +1,122 @@
+//! Requirements on made-up devices: planted truth in, *meets it*, *does not*, *not certain yet* out.
+
+use super::*;
+use stackrace_base::event::{Limit, Requirement};
+
+/// Noise of a quantile from round to round, on the log scale.
+const NOISE: f64 = 0.1;
+const ROUNDS: u32 = 40;
+
+/// Bounds of 10 ms for the figure of the only workload, of so many configurations.
+fn asked(configurations: &[&[&str]]) -> RunStarted {
+    let mut head = head(&["dir"], configurations, 1, None);
+    let metric = &mut head.workloads[0].metrics[0];
+    *metric = MetricHead::new("fsync latency p99", "ns", Better::Lower);
+    head.decide.required = vec![Requirement {
+        workload: 0,
+        metric: 0,
+        limit: Limit::AtMost,
+        bound: 10e6,
+    }];
+    head
+}
+
+/// Rounds of devices whose p99 is this, ms.
+fn devices(milliseconds: &[f64], seed: u64) -> Vec<Observation> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut all = Vec::new();
+    for round in 1..=ROUNDS {
+        for (at, truth) in milliseconds.iter().enumerate() {
+            let value = truth * 1e6 * (NOISE * normal(&mut random)).exp();
+            all.push(observation(round, at, 0, value));
+        }
+    }
+    all
+}
+
+/// The verdict at which a run of this device stops, or its last one.
+fn verdict(truth: f64, seed: u64) -> Verdict {
+    let (head, data) = (asked(&[&["a"]]), devices(&[truth], seed));
+    let looks = (3..=ROUNDS).map(|look| judge(&evidence(&head, &data, look)));
+    let mut last = None;
+    for verdict in looks {
+        let stops = may_stop(&verdict, &head.decide);
+        last = Some(verdict);
+        if stops {
+            break;
+        }
+    }
+    last.unwrap()
+}
+
+#[test]
+fn devices_away_from_the_bound_are_told_right_every_time() {
+    for (truth, word) in [
+        (8.0, Enough::Meets),
+        (12.0, Enough::Fails),
+        (30.0, Enough::Fails),
+    ] {
+        for seed in 0..20 {
+            let verdict = verdict(truth, 1000 + seed);
+            assert_eq!(
+                verdict.enough(),
+                Some(word),
+                "{truth}: {}",
+                verdict.sentence
+            );
+            assert_eq!(verdict.state, State::Decided);
+        }
+    }
+}
+
+#[test]
+fn devices_at_the_bound_are_seldom_told_anything() {
+    let wrong = (0..200).filter(|seed| verdict(10.0, 5000 + seed).enough() != Some(Enough::Open));
+    let wrong = wrong.count();
+    assert!(wrong <= 10, "{wrong} of 200");
+}
+
+#[test]
+fn the_sentence_has_the_figure_the_interval_the_bound_and_the_margin() {
+    let meets = verdict(8.0, 1).sentence;
+    assert!(
+        meets.starts_with("a meets it: fsync latency p99 "),
+        "{meets}"
+    );
+    assert!(
+        meets.contains("required at most 10.0 ms, at least"),
+        "{meets}"
+    );
+    assert!(meets.contains(" below it."), "{meets}");
+    let fails = verdict(12.0, 1).sentence;
+    assert!(fails.starts_with("a does not meet it: "), "{fails}");
+    assert!(fails.contains(" above it."), "{fails}");
+    let open = verdict(10.0, 5000);
+    assert!(
+        open.sentence
+            .starts_with("Not certain yet whether a meets it: "),
+        "{}",
+        open.sentence
+    );
+    assert!(open.more.is_some());
+}
+
+#[test]
+fn of_several_configurations_it_is_said_which_ones_meet_it() {
+    let head = asked(&[&["a"], &["b"], &["c"]]);
+    let data = devices(&[5.0, 30.0, 10.0], 1);
+    let verdict = judge(&evidence(&head, &data, 20));
+    let said = "a meets it; b does not meet it; not certain yet whether c meets it. ";
+    assert!(verdict.sentence.starts_with(said), "{}", verdict.sentence);
+    assert_eq!(verdict.enough(), Some(Enough::Meets));
+    assert_eq!(verdict.details.len(), 3, "{:?}", verdict.details);
+    assert!(!may_stop(&verdict, &head.decide), "c is open");
+}
+
+#[test]
+fn a_log_that_requires_what_it_does_not_have_is_judged_all_the_same() {
+    let mut head = asked(&[&["a"]]);
+    head.decide.required[0].metric = 7;
+    let data = devices(&[8.0], 1);
+    assert_eq!(judge(&evidence(&head, &data, 3)).enough(), None);
+}
