@@ -187,8 +187,14 @@ fn what_cannot_be_written_is_refused() {
         .err_has("did you mean \"trials\"?");
     let said = ground.stackrace(&["export", "--format", "parqet"]);
     said.ended(2).err_has("did you mean \"parquet\"?");
-    let said = ground.stackrace(&["export", "--table", "all", "-o", "nowhere"]);
-    said.ended(2).err_has("name a directory that exists");
+    let said = ground.stackrace(&["export", "--table", "all", "-o", "all.csv"]);
+    said.ended(2).err_has("name a directory");
+    let said = ground.stackrace(&["export", "--table", "all", "-o", "new/tables"]);
+    said.ended(0).err_has("new/tables/trials.csv");
+    assert!(ground.path().join("new/tables/trials.csv").is_file());
+    let said = ground.stackrace(&["export", "-o", "o.xlsx"]);
+    said.ended(2).err_has("there is no format \"xlsx\"");
+    assert!(!ground.path().join("o.xlsx").exists());
     let said = ground.stackrace(&["export", "-o", "missing/o.csv"]);
     said.ended(3).err_has("cannot write missing/o.csv");
     parquet(&ground);

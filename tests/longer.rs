@@ -87,12 +87,37 @@ fn a_run_that_is_decided_says_what_would_measure_more() {
     assert_eq!(rounds(&ground), decided + 1);
 }
 
+/// The direction is enough at first; then the size is asked for, too, however long it takes.
+fn a_run_goes_on_until_the_size_is_known_as_well_as_asked() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    let easy = "margin = \"90 %\"\nconfidence = \"50 %\"\nprecision = \"direction\"";
+    let study = STUDY.replace("until = \"never\"", easy);
+    ground.write("study.toml", study);
+    ground.stackrace(&["run", "study.toml", "--quiet"]).ended(0);
+    let said = ground.stackrace(&["resume", "--within", "150 %"]);
+    said.ended(2).err_has("--within 150 % is out of range");
+    let said = ground.stackrace(&["resume", "--within", "10 %", "--quick"]);
+    said.ended(2);
+    said.err_has("--quick");
+    let direction = rounds(&ground);
+    let within = ["--within", "0.1 %", "--more-time", "3 s"];
+    let said = ground.stackrace(&[&["resume", "--quiet"][..], &within].concat());
+    said.ended(0);
+    assert!(rounds(&ground) > direction);
+    // Less is asked now than is known.
+    let before = rounds(&ground);
+    ground.stackrace(&["resume", "--quiet", "--quick"]).ended(0);
+    assert_eq!(rounds(&ground), before);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         resume_measures_as_many_more_rounds_as_asked,
         more_time_goes_on_beyond_the_rounds_of_the_study,
         a_run_takes_the_rounds_of_the_command_line,
-        a_run_that_is_decided_says_what_would_measure_more
+        a_run_that_is_decided_says_what_would_measure_more,
+        a_run_goes_on_until_the_size_is_known_as_well_as_asked
     ]
 }

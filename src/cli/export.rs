@@ -16,18 +16,28 @@ use stackrace_show::export::{ALL, ExportTable};
 pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
     let kinds = kinds(&verb.table)?;
     let form = form(verb)?;
-    // Only a directory that exists: a missing one could be a misspelt file.
-    let to_dir = verb.output.as_deref().is_some_and(Path::is_dir);
-    if kinds.len() > 1 && !to_dir {
-        return Err(Failure::usage("all tables are several files")
-            .next("name a directory that exists: --output DIR"));
-    }
+    let to_dir = match verb.output.as_deref() {
+        Some(output) if output.is_dir() => true,
+        // For one table a missing directory could be a misspelt file.
+        _ if kinds.len() == 1 => false,
+        Some(output) if output.extension().is_none() && !output.exists() => true,
+        _ => {
+            return Err(Failure::usage("all tables are several files")
+                .next("name a directory: --output DIR"));
+        }
+    };
     // Binary data may change how a terminal behaves.
     if form == TableForm::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("Parquet is nothing for a terminal")
             .next(format!("--output {}.parquet", verb.table)));
     }
     let records = read(setting, &verb.runs)?;
+    if let Some(output) = verb.output.as_deref().filter(|_| to_dir) {
+        std::fs::create_dir_all(output).map_err(|error| {
+            Failure::refused(format!("cannot make {}: {error}", output.shown()))
+                .next("name a directory where you may write")
+        })?;
+    }
     for kind in kinds {
         let table = (kind.of)(&records);
         let bytes = form
@@ -63,7 +73,10 @@ fn kinds(name: &str) -> Result<Vec<&'static ExportTable>, Failure> {
 
 /// As asked; else as the file is named; else CSV.
 fn form(verb: &Export) -> Result<TableForm, Failure> {
-    let file = verb.output.as_deref().filter(|path| !path.is_dir());
+    let file = verb
+        .output
+        .as_deref()
+        .filter(|path| !path.is_dir() && verb.table != "all");
     let ending = file.and_then(Path::extension);
     match &verb.format {
         // The name of the file says the form unless the user does: another one would not be opened by what

@@ -64,6 +64,21 @@ use stackrace_remote::agent::worker;
 use stackrace_run::prepare::context::Context;
 use stackrace_show::report::Screen;
 
+/// First steps, for one who typed the name alone. It is still a mistake (code 2): a script whose variable was empty
+/// must not go on.
+const BEGIN: &str = "\
+Which storage should I choose, and how sure can I be?
+
+  which directory is faster, in 2 min         stackrace compare DIR DIR
+  what one directory does                     stackrace load DIR random
+  comparisons that ship: RAID, ZFS, mounts    stackrace show studies
+  one of them, in virtual machines            stackrace run STUDY --lab
+  what fio and other tools printed            stackrace import FILE
+  the last run again; in a browser: serve     stackrace report
+  what this machine can do, and what is missingstackrace doctor
+  all commands                                stackrace --help
+";
+
 /// Runs the program with the arguments of its process, and gives its exit code.
 pub(crate) fn main() -> ExitCode {
     // A limit on the size of files is an error that says so, and no sudden end.
@@ -79,7 +94,11 @@ pub(crate) fn main() -> ExitCode {
             let works = works_on(verb, std::env::consts::OS);
             works.and_then(|()| dispatch(&matches))
         }
-        Err(said) => Ok(by_the_parser(&said)),
+        Err(_) if std::env::args_os().len() == 1 => {
+            error(BEGIN);
+            Ok(2)
+        }
+        Err(said) => Ok(by_the_parser(said)),
     };
     let code = match (done, terminal::lost()) {
         (Ok(code), None) => code,
@@ -101,7 +120,8 @@ fn failed(failure: &Failure) -> u8 {
 
 /// Prints what the parser of the command line has to say: help that was asked for, or what is wrong.
 /// Gives the exit code.
-fn by_the_parser(said: &clap::Error) -> u8 {
+fn by_the_parser(mut said: clap::Error) -> u8 {
+    words::keep_near(&mut said);
     if said.use_stderr() {
         // Words of the command line stand in it: without colours, so that they bring none.
         error(&said.render().to_string());

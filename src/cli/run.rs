@@ -93,7 +93,6 @@ pub(super) fn overrides(
     how_long: &HowLong,
     quick: bool,
 ) -> Result<Overrides, Failure> {
-    let within = share("--within", asked.within.as_ref(), 0.0..1.0)?;
     Ok(Overrides {
         margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,
         confidence: share("--confidence", asked.confidence.as_ref(), 0.5..1.0)?,
@@ -101,11 +100,17 @@ pub(super) fn overrides(
         time_max_ns: None,
         rounds_max: how_long.rounds,
         until_decided: how_long.until_decided,
-        precision: match quick {
-            // clap refuses --quick together with --within.
-            true => Some(Precision::Direction),
-            false => within.map(Precision::Within),
-        },
+        precision: precision(asked.within.as_ref(), quick)?,
+    })
+}
+
+/// How well the size of a difference is to be known, if it was said.
+fn precision(within: Option<&String>, quick: bool) -> Result<Option<Precision>, Failure> {
+    let within = share("--within", within, 0.0..1.0)?;
+    Ok(match quick {
+        // clap refuses --quick together with --within.
+        true => Some(Precision::Direction),
+        false => within.map(Precision::Within),
     })
 }
 
@@ -129,6 +134,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         time_ns: time("--more-time", verb.more_time.as_ref())?,
         rounds: verb.rounds,
         until_decided: verb.until_decided,
+        precision: precision(verb.within.as_ref(), verb.quick)?,
     };
     more.apply(&stopped.record, &mut study);
     let html = verb.output.html.clone().map(std::path::absolute);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use clap::error::{ContextKind, ContextValue};
+
 use super::failure::Failure;
 use stackrace_base::setting::nearest;
 use stackrace_base::unit;
@@ -9,13 +11,7 @@ use stackrace_results::record::{Record, RecordError, Store};
 
 /// A name that is not one of the valid ones, with the nearest of them.
 pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
-    // Of several that are as near, the one that begins like it.
-    let like = |one: &&str, other: &&str| {
-        strsim::jaro_winkler(name, one).total_cmp(&strsim::jaro_winkler(name, other))
-    };
-    let near =
-        nearest(name, valid.iter().copied()).and_then(|_| valid.iter().copied().max_by(like));
-    no_such(what, name, near, valid)
+    no_such(what, name, nearest(name, valid.iter().copied()), valid)
 }
 
 /// A name that is not one of the valid ones, with the one that is most likely meant; none: nothing is
@@ -27,6 +23,40 @@ pub(super) fn no_such(what: &str, name: &str, meant: Option<&str>, valid: &[&str
     };
     Failure::usage(format!("there is no {what} \"{name}\""))
         .next(format!("{meant}{}", valid.join(", ")))
+}
+
+/// Takes from what the parser says each proposal that is not near to what was typed (`--wieght` is no `--with`), and
+/// the advice to write an unknown option as a value.
+pub(super) fn keep_near(said: &mut clap::Error) {
+    said.remove(ContextKind::Suggested);
+    for (typed, proposed) in [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(word)) = said.get(typed).cloned() else {
+            continue;
+        };
+        let all = match said.get(proposed) {
+            Some(ContextValue::String(one)) => vec![one.clone()],
+            Some(ContextValue::Strings(all)) => all.clone(),
+            _ => continue,
+        };
+        match nearest(&word, all.iter().map(String::as_str)) {
+            Some(near) => {
+                let near = ContextValue::String(near.to_owned());
+                said.insert(proposed, near);
+            }
+            None => {
+                said.remove(proposed);
+                // It shows how the proposal is used.
+                said.remove(ContextKind::Usage);
+            }
+        }
+    }
 }
 
 /// One of several by its name, or by a beginning that only one of them has.
@@ -70,4 +100,48 @@ pub(super) fn runs(store: &Store, words: &[String]) -> Result<Vec<Record>, Failu
 /// The failure of a store that is asked for a run.
 pub(super) fn not_read(error: RecordError) -> Failure {
     Failure::usage(error.to_string()).next(error.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args;
+
+    /// What the parser says of a command line that is wrong.
+    fn said(line: &str) -> String {
+        let words = line.split(' ');
+        let mut said = args::whole().try_get_matches_from(words).unwrap_err();
+        keep_near(&mut said);
+        said.to_string()
+    }
+
+    #[test]
+    fn a_proposal_is_near_to_what_was_typed() {
+        for (line, proposed) in [
+            ("stackrace compare --wihtin 3% a b", "'--within'"),
+            ("stackrace compare --quik a b", "'--quick'"),
+            ("stackrace compre a b", "'compare'"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(proposed), "{line}: {said}");
+        }
+        for line in [
+            "stackrace compare --wieght 2 a b",
+            "stackrace compare --s3 a b",
+            "stackrace cifs",
+            "stackrace s3",
+            "stackrace ai",
+        ] {
+            let said = said(line);
+            assert!(!said.contains("tip:"), "{line}: {said}");
+            assert!(said.contains("--help"), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_option_is_not_proposed_as_a_value() {
+        let said = said("stackrace compare --client a b");
+        assert!(!said.contains("as a value"), "{said}");
+        assert!(said.contains("'--clients'"), "{said}");
+    }
 }

@@ -311,11 +311,20 @@ mod tests {
             ("Blocksize", Some("block-size")),
             ("fsync-evry", Some("fsync-every")),
             ("queue-depth", None),
+            ("szie", Some("size")),
+            ("dircetroy", Some("directory")),
+            ("ai", None),
             ("", None),
             ("x", None),
         ];
         for (word, expected) in cases {
             assert_eq!(nearest(word, words), expected, "{word}");
         }
+        let layers = ["native", "ext4", "nfs", "nilfs2", "smb", "xfs"];
+        for foreign in ["s3", "cifs", "ai", "ceph"] {
+            assert_eq!(nearest(foreign, layers), None, "{foreign}");
+        }
+        // Both are one letter off: the one that begins like it.
+        assert_eq!(nearest("nfx", layers), Some("nfs"));
     }
 }

@@ -21,13 +21,28 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter(|candidate| candidate.len() <= WORD_MAX)
         .map(|candidate| (distance(&word, &plain(candidate)), candidate))
-        // One letter in three may be wrong, two always: beyond that advice is noise.
         .filter(|(distance, candidate)| {
-            *distance <= (candidate.chars().count() / 3).max(2)
-                && *distance < candidate.chars().count()
+            let letters = candidate.chars().count();
+            *distance <= wrong_at_most(word.chars().count().min(letters)) && *distance < letters
         })
-        .min_by_key(|(distance, _)| *distance)
+        // Of several that are as near, the one that begins like it.
+        .min_by(|(one, near), (other, also)| {
+            let like = |candidate: &str| strsim::jaro_winkler(&word, &plain(candidate));
+            let likest = || like(also).total_cmp(&like(near));
+            one.cmp(other).then_with(likest)
+        })
         .map(|(_, candidate)| candidate)
+}
+
+/// Letters of a word that may be wrong: beyond that advice is noise (`cifs` is no misspelt `nfs`, `ai` no `mail`).
+fn wrong_at_most(letters: usize) -> usize {
+    match letters {
+        // Of two letters, one is half of the word.
+        0..=2 => 0,
+        3..=4 => 1,
+        5..=8 => 2,
+        longer => longer / 3,
+    }
 }
 
 /// Letters that differ; the beginning of a word counts as one letter off the whole.

@@ -15,6 +15,7 @@ mod gate;
 mod lab;
 mod own_program;
 mod power;
+mod resume;
 mod stored;
 mod there;
 
@@ -30,6 +31,7 @@ pub use lab::{
 };
 pub use own_program::OwnProgramArgs;
 pub use power::PowerArgs;
+pub use resume::Resume;
 pub use stored::{Export, Push, Runs, RunsVerb};
 pub use there::{Reach, There};
 
@@ -65,7 +67,7 @@ pub struct Common {
         display_order = 900
     )]
     pub store: Option<PathBuf>,
-    /// Print only the verdict
+    /// Print the answer alone: no progress, no remarks
     #[arg(long, short, global = true, display_order = 901)]
     pub quiet: bool,
     /// When to use colour
@@ -392,44 +394,6 @@ pub struct PlanArgs {
     /// Other machines.
     #[command(flatten)]
     pub there: There,
-}
-
-/// Arguments of `stackrace resume`.
-#[derive(Debug, Args)]
-pub struct Resume {
-    /// The run: its id, the first characters of its id, or `last`
-    #[arg(default_value = "last")]
-    pub run: String,
-    /// How much longer it may take [default: what is left of its limits]
-    #[arg(long, value_name = "TIME")]
-    pub more_time: Option<String>,
-    /// Run this many more rounds, even if the question is decided
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub rounds: Option<u32>,
-    /// Go on until the question is decided, without a time limit
-    #[arg(long, conflicts_with_all = ["rounds", "more_time"])]
-    pub until_decided: bool,
-    /// Allow this disk to be wiped although it holds data; may be given several times
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub wipe: Vec<String>,
-    /// Run the commands that the study gives, with your rights
-    #[arg(long)]
-    pub allow_commands: bool,
-    /// Go on even where another run measures in the same directories
-    #[arg(long)]
-    pub anyway: bool,
-    /// Ways to other machines.
-    #[command(flatten)]
-    pub reach: Reach,
-    /// Commands that cut the power.
-    #[command(flatten)]
-    pub power: PowerArgs,
-    /// A Slurm allocation.
-    #[command(flatten)]
-    pub allocation: Allocation,
-    /// Places of reports.
-    #[command(flatten)]
-    pub output: OutputArgs,
 }
 
 /// Arguments of `stackrace report`.

@@ -13,7 +13,7 @@ use crate::prepare::preflight;
 use crate::prepare::study_file;
 use crate::prepare::study_file::NO_LIMIT_NS;
 use crate::run::{Ledger, SharedLedger};
-use stackrace_base::event::{Event, RunPlace, Until};
+use stackrace_base::event::{Event, Precision, RunPlace, Until};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
 use stackrace_base::unit;
@@ -34,6 +34,8 @@ pub struct Longer {
     pub rounds: Option<u32>,
     /// True to go on until the question is decided, without another limit.
     pub until_decided: bool,
+    /// How well the size of a difference is to be known, if otherwise than the run was begun with.
+    pub precision: Option<Precision>,
 }
 
 impl Longer {
@@ -42,6 +44,13 @@ impl Longer {
         let decide = &mut study.decide;
         if self.until_decided {
             study_file::until_decided(decide);
+        }
+        if let Some(precision) = self.precision {
+            decide.precision = precision;
+            // The limits that the run was begun with were for another question.
+            if matches!(precision, Precision::Within(_)) {
+                study_file::until_decided(decide);
+            }
         }
         // Time and rounds that were used already are on record, whatever was allowed at first.
         if let Some(rounds) = self.rounds {

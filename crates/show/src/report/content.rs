@@ -1,7 +1,7 @@
 //! What every report says, before it has a form: tables, notes, the facts of the run.
 
 use super::figure;
-use stackrace_base::event::{Ended, Preconditioned, WorkloadHead};
+use stackrace_base::event::{Ended, Preconditioned, RunStarted, WorkloadHead};
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};
 use stackrace_judge::published::distinct;
@@ -225,7 +225,7 @@ pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&Metric
 }
 
 /// All configurations over all workloads; `None` if there is no overall figure.
-pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
+pub(super) fn overall(head: &RunStarted, verdict: &Verdict) -> Option<TextTable> {
     // One configuration, or imported ones without a common metric: a table of nothing but dashes.
     if verdict
         .configurations
@@ -235,7 +235,7 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
         return None;
     }
     Some(TextTable {
-        title: "Over all workloads".to_owned(),
+        title: over_all(head),
         note: "Relative to the baseline; above 1 is better.".to_owned(),
         head: vec![
             "configuration".to_owned(),
@@ -252,6 +252,14 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
             })
             .collect(),
     })
+}
+
+/// The heading of figures over all workloads: the name of the workload where there is one.
+pub(super) fn over_all(head: &RunStarted) -> String {
+    match &head.workloads[..] {
+        [one] => format!("Compared: {}", one.name),
+        _ => "Over all workloads".to_owned(),
+    }
 }
 
 /// The ratio of a configuration over all workloads, and its interval. The baseline has none, and of one that

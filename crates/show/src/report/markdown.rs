@@ -33,7 +33,7 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         "\n{}\n",
         escaped(&content::facts(record, verdict).join(" · "))
     ));
-    if let Some(overall) = content::overall(verdict) {
+    if let Some(overall) = content::overall(&record.head, verdict) {
         table(&mut text, &overall);
     }
     for (at, head) in record.head.workloads.iter().enumerate() {

@@ -176,7 +176,9 @@ fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: us
             record.head.workloads.first()?,
         ))
     };
-    let table = content::overall(verdict).or_else(only).unwrap_or_default();
+    let table = content::overall(&record.head, verdict)
+        .or_else(only)
+        .unwrap_or_default();
     // Wrapping decides how high a row is, so numbers of rows are tried from all downwards.
     for rows in (1..=table.rows.len()).rev() {
         let mut page = Page::new(options);
@@ -274,7 +276,7 @@ impl Page {
     }
 
     fn tables(&mut self, record: &Record, verdict: &Verdict, options: &ReportOptions) {
-        if let Some(table) = content::overall(verdict) {
+        if let Some(table) = content::overall(&record.head, verdict) {
             self.table(&table);
         }
         for (at, head) in record.head.workloads.iter().enumerate() {

@@ -30,7 +30,7 @@ const TIME_POINTS: usize = 150;
 /// The values of all configurations and their ratios: the overall ones, and those of the workloads
 /// where there is room.
 pub(super) fn hero(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
-    let groups = groups(verdict);
+    let groups = groups(record, verdict);
     let all: usize = groups.iter().map(|group| group.rows.len()).sum();
     let title = "Ratios with their intervals";
     // What does not fit beside the verdict is folded, the overall comparisons last.
@@ -125,11 +125,11 @@ fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) 
 }
 
 /// Overall first, then one group per workload, in the record's order.
-fn groups(verdict: &Verdict) -> Vec<ForestGroup> {
+fn groups(record: &Record, verdict: &Verdict) -> Vec<ForestGroup> {
     let mut groups = Vec::new();
     if !verdict.overall.is_empty() {
         groups.push(ForestGroup {
-            heading: "Over all workloads".to_owned(),
+            heading: content::over_all(&record.head),
             rows: verdict
                 .overall
                 .iter()

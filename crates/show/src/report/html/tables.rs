@@ -167,7 +167,7 @@ pub(super) fn beside(verdict: &Verdict, options: &ReportOptions) -> Markup {
 /// Configurations, workloads, comparisons: what the charts show, as tables that can be opened.
 pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
     html! {
-        @if let Some(overall) = content::overall(verdict) { (folded(&overall, &html! {})) }
+        @if let Some(overall) = content::overall(&record.head, verdict) { (folded(&overall, &html! {})) }
         @for (at, head) in record.head.workloads.iter().enumerate() {
             @let more = html! {
                 @if head.metrics.len() > 1 {

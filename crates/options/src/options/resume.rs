@@ -1,0 +1,50 @@
+//! What was typed for a run that goes on.
+
+use clap::Args;
+
+use super::{Allocation, OutputArgs, PowerArgs, Reach};
+
+/// Arguments of `stackrace resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The run: its id, the first characters of its id, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// How much longer it may take [default: what is left of its limits]
+    #[arg(long, value_name = "TIME")]
+    pub more_time: Option<String>,
+    /// Run this many more rounds, even if the question is decided
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// Go on until the question is decided, without a time limit
+    #[arg(long, conflicts_with_all = ["rounds", "more_time"])]
+    pub until_decided: bool,
+    /// Go on until the ends of the intervals are this near to each other, such as 10 %; without --more-time it may
+    /// take any time
+    #[arg(long, value_name = "SHARE", conflicts_with = "rounds")]
+    pub within: Option<String>,
+    /// Stop when it is sure which one is faster
+    #[arg(long, conflicts_with_all = ["within", "rounds"])]
+    pub quick: bool,
+    /// Allow this disk to be wiped although it holds data; may be given several times
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub wipe: Vec<String>,
+    /// Run the commands that the study gives, with your rights
+    #[arg(long)]
+    pub allow_commands: bool,
+    /// Go on even where another run measures in the same directories
+    #[arg(long)]
+    pub anyway: bool,
+    /// Ways to other machines.
+    #[command(flatten)]
+    pub reach: Reach,
+    /// Commands that cut the power.
+    #[command(flatten)]
+    pub power: PowerArgs,
+    /// A Slurm allocation.
+    #[command(flatten)]
+    pub allocation: Allocation,
+    /// Places of reports.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
