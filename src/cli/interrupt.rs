@@ -8,7 +8,8 @@ use super::failure::{self, Failure};
 use super::terminal::error;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_engine::waits::{StorageWait, storage_waits};
+use stackrace_engine::waits::{StorageWait, storage_waits, storage_waits_of};
+use stackrace_machine::host::process;
 
 /// Time between two looks at what is waited for. A call that both find has not returned in between.
 const LOOK: Duration = Duration::from_secs(1);
@@ -30,12 +31,15 @@ pub(super) fn catch_interrupt(
         if times.fetch_add(1, Ordering::SeqCst) >= 1 {
             error(&format!("\nstopped at once; {left}\n"));
             // The kernel does not end every call: the process then stays, and does nothing any more.
-            let before = storage_waits();
+            let before = waits();
             SystemClock.sleep(SHORT_LOOK);
-            for wait in storage_waits().iter().filter(|wait| before.contains(wait)) {
-                error(&format!(
-                    "the process goes when the kernel gives up its {wait}; nothing more is done\n"
-                ));
+            for (wait, by) in waits().iter().filter(|wait| before.contains(wait)) {
+                error(&match by {
+                    None => format!(
+                        "the process goes when the kernel gives up its {wait}; nothing more is done\n"
+                    ),
+                    Some(command) => format!("{command} goes on until its {wait} returns\n"),
+                });
             }
             // The journal is on disk, so that ending here loses nothing but time.
             std::process::exit(i32::from(failure::INTERRUPTED));
@@ -51,20 +55,36 @@ pub(super) fn catch_interrupt(
     .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))
 }
 
+/// Calls to storage of this process, and of the commands that it started, each of those with the command.
+fn waits() -> Vec<(StorageWait, Option<String>)> {
+    let own = storage_waits().into_iter().map(|wait| (wait, None));
+    let commands = process::below().into_iter().flat_map(|(number, line)| {
+        let by = format!("`{line}` (process {number})");
+        let waits = storage_waits_of(number).into_iter();
+        waits.map(move |wait| (wait, Some(by.clone())))
+    });
+    own.chain(commands).collect()
+}
+
 /// Says which calls to storage do not return, each once, for as long as the program goes on.
 fn say_waits() {
-    let mut said: Vec<StorageWait> = Vec::new();
-    let mut before = storage_waits();
+    let mut said = Vec::new();
+    let mut before = waits();
     loop {
         SystemClock.sleep(LOOK);
-        let now = storage_waits();
-        for wait in now.iter().filter(|wait| before.contains(wait)) {
-            if !said.contains(wait) {
-                error(&format!(
-                    "waiting for storage: {wait} does not return (Ctrl-C again: stop at once)\n"
-                ));
-                said.push(wait.clone());
+        let now = waits();
+        for one in now.iter().filter(|one| before.contains(one)) {
+            if said.contains(one) {
+                continue;
             }
+            let (wait, by) = one;
+            let by = by
+                .as_ref()
+                .map_or_else(String::new, |by| format!(" in {by}"));
+            error(&format!(
+                "waiting for storage: {wait}{by} does not return (Ctrl-C again: stop at once)\n"
+            ));
+            said.push(one.clone());
         }
         before = now;
     }

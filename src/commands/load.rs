@@ -22,6 +22,7 @@ use stackrace_layers::stack;
 use stackrace_load::workload::{Workload, WorkloadKind};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe;
+use stackrace_places::place::taken::TakenDirs;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::{AroundPhase, Observed, SingleTrial, note_phase};
@@ -92,6 +93,7 @@ pub(crate) fn run(
         LoadTarget::Directory(directory) => {
             let host = LocalHost::new(Arc::new(|_| ()));
             check_directory(request, &host, directory)?;
+            let _taken = TakenDirs::of_load(directory)?;
             temporary::work(context, &host, |journal, id| {
                 let name = directory.display().to_string();
                 let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;

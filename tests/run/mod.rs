@@ -484,6 +484,7 @@ fn a_run_is_resumed_where_it_was_begun() {
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         a_run_that_goes_on_notices_another_one_in_its_directories,
+        one_directory_alone_is_measured_by_one_run_at_a_time,
         a_small_study_gives_a_verdict_and_leaves_nothing,
         the_index_answers_sql_and_can_be_made_again,
         a_directory_is_preconditioned_in_every_round,

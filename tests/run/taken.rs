@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// One directory, measured until it is stopped.
+const ONE: &str = study!(
+    "One place",
+    r#"place = ["one"]"#,
+    [r#"dir = { path = "{place}" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", access = "uniform", time = "200 ms" }"#],
+    1000
+);
+
 pub(crate) fn a_run_that_goes_on_notices_another_one_in_its_directories() {
     let ground = Ground::new();
     two_directories(&ground);
@@ -43,5 +53,33 @@ pub(crate) fn a_run_that_goes_on_notices_another_one_in_its_directories() {
     beside.wait().unwrap();
     let clean = ["clean", "--store", other.to_str().unwrap()];
     ground.stackrace(&clean).ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+pub(crate) fn one_directory_alone_is_measured_by_one_run_at_a_time() {
+    let ground = Ground::new();
+    ground.make_dir("one");
+    let begun = |log: &Log| !log.all("round-finished").is_empty();
+    ground.write("one.toml", ONE);
+    let mut first = start_until(&ground, &["run", "one.toml"], begun);
+    let named = format!("(process {}: ", first.id());
+    let path = ground.path().join("one");
+    let path = path.to_str().unwrap();
+    // From another store: another user has one, too.
+    let other = ground.path().join("other");
+    let study = ["run", "one.toml", "--store", other.to_str().unwrap()];
+    let load = ["load", path, "sequential", "mode=write", "size=1MiB"];
+    for again in [&study[..], &load] {
+        let refused = ground.stackrace(again);
+        refused
+            .ended(3)
+            .err_has(&named)
+            .err_has("nothing was changed");
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // The lock went with the process: nothing of it is left that somebody would have to remove.
+    ground.stackrace(&["clean"]).ended(0);
+    ground.stackrace(&load).ended(0);
     assert_eq!(ground.left(), [""; 0]);
 }

@@ -1,4 +1,5 @@
-//! The limit on the size of the files this process may write (`RLIMIT_FSIZE`, `ulimit -f`).
+//! Limits on the size of the files this process may write (`RLIMIT_FSIZE`, `ulimit -f`), and on how many it may have
+//! open (`RLIMIT_NOFILE`, `ulimit -n`).
 //!
 //! A write beyond it raises SIGXFSZ, which ends the process. If the signal is ignored, the write
 //! fails with EFBIG instead, as beyond the largest file of the file system (setrlimit(2)).
@@ -40,4 +41,13 @@ pub(crate) fn words(errno: i32) -> String {
         }
         None => words,
     }
+}
+
+/// Files that a process must be able to have open at once to measure anything.
+pub const OPEN_FILES_MIN: u64 = 64;
+
+/// Number of files that this process may have open at once, where that is too few to measure with.
+pub fn too_few_open_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.filter(|&files| files < OPEN_FILES_MIN)
 }

@@ -1,4 +1,4 @@
-//! Calls of this process that wait for storage at the moment, as the kernel tells (`/proc/self/task/*/syscall`,
+//! Calls of this process, or of one that it started, that wait for storage at the moment, as the kernel tells (`/proc/self/task/*/syscall`,
 //! proc_pid_syscall(5)): what is waited for is named, where a program only sees that nothing comes back.
 
 use std::path::{Path, PathBuf};
@@ -91,7 +91,16 @@ const PATH_BYTES: usize = 4096;
 /// Calls to storage that threads of this process are in now, most of them for an instant only; none where the
 /// system does not tell.
 pub fn storage_waits() -> Vec<StorageWait> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+    waits_in(Path::new("/proc/self"))
+}
+
+/// The same of another process that this one may look into, by its number.
+pub fn storage_waits_of(process: u32) -> Vec<StorageWait> {
+    waits_in(&Path::new("/proc").join(process.to_string()))
+}
+
+fn waits_in(process: &Path) -> Vec<StorageWait> {
+    let Ok(threads) = std::fs::read_dir(process.join("task")) else {
         return Vec::new();
     };
     threads
@@ -162,12 +171,12 @@ fn opened(thread: &Path, descriptor: u64) -> Option<PathBuf> {
     std::fs::read_link(thread.join("fd").join(number)).ok()
 }
 
-/// The path at an address of this process, read as a file: the thread that gave it may go on meanwhile.
+/// The path at an address of a thread, read as a file: the thread that gave it may go on meanwhile.
 #[cfg(target_os = "linux")]
 fn path_at(thread: &Path, address: u64) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     use std::os::unix::fs::FileExt;
-    let memory = std::fs::File::open("/proc/self/mem").ok()?;
+    let memory = std::fs::File::open(thread.join("mem")).ok()?;
     let mut bytes = vec![0; PATH_BYTES];
     // It may end at the end of what is mapped.
     let read = memory.read_at(&mut bytes, address).ok()?;
@@ -211,5 +220,27 @@ mod tests {
         rustix::fs::open(opener, OFlags::WRONLY, Mode::empty()).unwrap();
         assert_eq!(waiting.join().unwrap().unwrap(), b"");
         assert!(storage_waits().iter().all(|wait| wait.same != named.same));
+    }
+
+    #[test]
+    fn a_call_of_a_command_that_does_not_return_is_named_with_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let mut cat = std::process::Command::new("cat")
+            .arg(&pipe)
+            .spawn()
+            .unwrap();
+        let named = loop {
+            let mut waits = storage_waits_of(cat.id()).into_iter();
+            if let Some(wait) = waits.find(|wait| wait.path.as_ref() == Some(&pipe)) {
+                break wait;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(named.to_string(), format!("open of {}", pipe.display()));
+        rustix::fs::open(&pipe, OFlags::WRONLY, Mode::empty()).unwrap();
+        cat.wait().unwrap();
+        assert_eq!(storage_waits_of(cat.id()), []);
     }
 }

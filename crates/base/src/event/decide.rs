@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Requirement;
+use super::require::Requirement;
 
 /// Question of the run and when it may stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -22,11 +22,11 @@ const NO_MARGIN: f64 = 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Enough {
-    /// It meets it.
+    /// The figure is surely within the bound.
     Meets,
     /// Not certain yet.
     Open,
-    /// It does not meet it.
+    /// The figure is surely beyond the bound.
     Fails,
 }
 

@@ -5,9 +5,9 @@
 use super::error::HostError;
 use super::{reading, tools};
 use parking_lot::{RwLock, RwLockReadGuard};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use stackrace_base::event::shell;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{ShownPath, signs};
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -29,6 +29,9 @@ pub enum Streams<'a> {
     /// Streams of this program: it is used at the terminal, and shares its process group.
     Ours,
 }
+
+/// Letters of a command line that are shown: enough to know it by.
+const COMMAND_SHOWN: usize = 120;
 
 /// A program under way. Dropping it leaves it running.
 #[derive(Debug)]
@@ -176,6 +179,55 @@ pub(super) fn own_children() -> RwLockReadGuard<'static, BTreeSet<KnownProcess>>
 pub(super) fn known(id: Pid) -> KnownProcess {
     // Field 22 of `stat` (proc_pid_stat(5)): ticks since the start of the machine.
     (id.as_raw_nonzero().get(), status(id, 19))
+}
+
+/// The process that holds a lock (`flock`) on what is open here, with its command, as a text for people; `None` where
+/// the kernel does not tell: no `/proc`, or a process of another name space.
+pub fn locker(file: &File) -> Option<String> {
+    let of = file.metadata().ok()?;
+    let (major, minor) = (rustix::fs::major(of.dev()), rustix::fs::minor(of.dev()));
+    let place = format!("{major:02x}:{minor:02x}:{}", of.ino());
+    // `1: FLOCK ADVISORY WRITE 4711 fe:00:131 0 EOF` (proc_locks(5)).
+    let locks = reading::text(Path::new("/proc/locks")).ok()?;
+    let number = locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [_, "FLOCK", _, _, number, at, ..] if at == place => number.parse().ok(),
+            _ => None,
+        }
+    })?;
+    Some(format!(
+        "process {number}: {}",
+        line_of(Pid::from_raw(number)?)
+    ))
+}
+
+/// The command line of a process, as it is shown.
+fn line_of(id: Pid) -> String {
+    let line = about(id, "cmdline");
+    let line = line.trim_end_matches('\0').replace('\0', " ");
+    signs(&line).chars().take(COMMAND_SHOWN).collect()
+}
+
+/// Processes below this one, children of children too, each with its number and command line as it is shown.
+pub fn below() -> Vec<(u32, String)> {
+    let mut others: Vec<(Pid, Pid)> = all().filter_map(|id| Some((id, parent(id)?))).collect();
+    let mut found = vec![getpid()];
+    // Those whose parent is known by now, until there are no more: numbers are in no order.
+    loop {
+        let known = found.len();
+        others.retain(|(id, parent)| {
+            let is_below = found.contains(parent);
+            found.extend(is_below.then_some(*id));
+            !is_below
+        });
+        if found.len() == known {
+            break;
+        }
+    }
+    let number = |id: &Pid| id.as_raw_nonzero().get().cast_unsigned();
+    let below = found.iter().skip(1);
+    below.map(|id| (number(id), line_of(*id))).collect()
 }
 
 /// Every process there is.

@@ -282,7 +282,7 @@ fn carry_out(
 ) -> Result<FinishedRun, Failure> {
     let (taken, warnings) = match asked {
         AskedRun::Here => {
-            let directories = taken::directories(study).unwrap_or_default();
+            let directories = taken::directories(study);
             let (taken, warnings) = TakenDirs::of_study(&directories, permitted.anyway)?;
             (Some(taken), warnings)
         }

@@ -12,7 +12,7 @@ use crate::place::machine_options::unable;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use stackrace_base::failure::Failure;
-use stackrace_machine::host::Host;
+use stackrace_machine::host::{Host, process};
 use stackrace_machine::journal::BOOT;
 use stackrace_remote::agent::message::ExecRequest;
 use stackrace_remote::agent::remote_host::RemoteHost;
@@ -28,6 +28,27 @@ pub struct TakenDirs {
 impl TakenDirs {
     /// Takes directories, each named once, and gives the sentences on those that another run has.
     pub fn take<'a>(directories: impl Iterator<Item = &'a Path>) -> (Self, Vec<String>) {
+        Self::locked(directories, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Takes a directory for a load, which loads others beside it but no run.
+    ///
+    /// # Errors
+    /// A run measures in it.
+    pub fn of_load(directory: &Path) -> Result<Self, Failure> {
+        let shared = FlockOperation::NonBlockingLockShared;
+        let (taken, others) = Self::locked(std::iter::once(directory), shared);
+        match others.is_empty() {
+            true => Ok(taken),
+            false => Err(Failure::refused(others.join("\n       "))
+                .next("wait until it has ended (stackrace runs), or name another directory")),
+        }
+    }
+
+    fn locked<'a>(
+        directories: impl Iterator<Item = &'a Path>,
+        how: FlockOperation,
+    ) -> (Self, Vec<String>) {
         let mut taken = Self::default();
         let mut others = Vec::new();
         for directory in directories {
@@ -35,12 +56,13 @@ impl TakenDirs {
             let Ok(opened) = File::open(directory) else {
                 continue;
             };
-            let lock = || flock(&opened, FlockOperation::NonBlockingLockExclusive);
+            let lock = || flock(&opened, how);
             match patiently(lock, |locked| *locked == Err(Errno::WOULDBLOCK)) {
                 Ok(()) => taken.locks.push(opened),
                 Err(Errno::WOULDBLOCK) => others.push(format!(
-                    "another run of stackrace measures in {}: each would slow down the other",
-                    directory.shown()
+                    "another run of stackrace measures in {}{}: each would slow down the other",
+                    directory.shown(),
+                    process::locker(&opened).map_or_else(String::new, |it| format!(" ({it})"))
                 )),
                 // Some file systems lock no directories.
                 Err(_) => {}
@@ -78,9 +100,10 @@ pub fn of_study_there(
     hosts: &[RemoteHost],
     anyway: bool,
 ) -> Result<Vec<String>, Failure> {
-    let Some(directories) = directories(study) else {
+    let directories = directories(study);
+    if directories.is_empty() {
         return Ok(Vec::new());
-    };
+    }
     let mut known = BTreeSet::new();
     let mut others = Vec::new();
     for host in hosts {
@@ -101,15 +124,14 @@ pub fn of_study_there(
     permitted(others, anyway)
 }
 
-/// Returns the directories of a study whose stacks are nothing else, each once; `None` if there is something else, or
-/// nothing to compare.
-pub fn directories(study: &Study) -> Option<Vec<PathBuf>> {
-    let stacks = study.configurations.iter().map(|one| &one.stack);
-    let all: Option<Vec<PathBuf>> = stacks.map(|stack| stack.existing_directory()).collect();
-    let mut all = all.filter(|all| all.len() > 1)?;
-    all.sort();
-    all.dedup();
-    Some(all)
+/// Directories of the user's that are configurations of a study as they are, each once. One alone counts, too: a
+/// second run beside it would be measured with it.
+pub fn directories(study: &Study) -> Vec<PathBuf> {
+    let each = study.configurations.iter();
+    let named: BTreeSet<PathBuf> = each
+        .filter_map(|it| it.stack.existing_directory())
+        .collect();
+    named.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -125,15 +147,25 @@ mod tests {
         let refused = TakenDirs::of_study(&path, false)
             .err()
             .map(Failure::into_parts);
-        assert!(
-            refused
-                .unwrap()
-                .0
-                .contains("another run of stackrace measures in")
-        );
+        let told = refused.unwrap().0;
+        assert!(told.contains("another run of stackrace measures in"));
+        // The one that has it is this very process.
+        let named = format!("(process {}: ", std::process::id());
+        assert!(told.contains(&named), "{told}");
         let (_, others) = TakenDirs::of_study(&path, true).ok().unwrap();
         assert_eq!(others.len(), 1);
         drop(first);
         assert!(TakenDirs::of_study(&path, false).is_ok());
+    }
+
+    #[test]
+    fn loads_go_on_beside_each_other_and_not_beside_a_run() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = [directory.path().to_owned()];
+        let loads = [0, 1].map(|_| TakenDirs::of_load(&path[0]).ok().unwrap());
+        assert!(TakenDirs::of_study(&path, false).is_err());
+        drop(loads);
+        let _run = TakenDirs::of_study(&path, false).ok().unwrap();
+        assert!(TakenDirs::of_load(&path[0]).is_err());
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::prepare::context::Context;
 use stackrace_base::failure::{Failure, next_line};
 use stackrace_base::unit;
+use stackrace_engine::limit;
 use stackrace_layers::stack::{self, Danger, Site, Stack, StackError};
 use stackrace_machine::host::plan::{Fault, PlanHost, Step};
 use stackrace_machine::host::{Host, HostError, advised, local::LocalHost};
@@ -323,6 +324,7 @@ fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
 
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
+    check_open_files()?;
     on_this_machine(context, study, |machine| {
         let missing = (machine.missing)();
         // All that is missing at once: it can be installed in one go.
@@ -346,6 +348,20 @@ pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
         }
         Ok(())
     })?
+}
+
+/// Refuses to begin where so few files may be open that each step fails in another place.
+///
+/// # Errors
+/// The limit, and how it is raised.
+pub(crate) fn check_open_files() -> Result<(), Failure> {
+    limit::too_few_open_files().map_or(Ok(()), |files| {
+        Err(Failure::refused(format!(
+            "this process may have {files} files open at once; to measure takes {}",
+            limit::OPEN_FILES_MIN
+        ))
+        .next("raise the limit (ulimit -n 1024) and start again"))
+    })
 }
 
 /// Refuses a study that needs more room than there is on a machine of its stacks.

@@ -347,15 +347,6 @@ fn not_shared(directory: &Path, first: &str, other: &str) -> Failure {
     .next("mount the storage at the same place on every client, or leave that client out")
 }
 
-/// The directories that a study measures.
-fn directories(study: &Study) -> Vec<PathBuf> {
-    let each = study.configurations.iter();
-    let named: BTreeSet<PathBuf> = each
-        .filter_map(|it| it.stack.existing_directory())
-        .collect();
-    named.into_iter().collect()
-}
-
 /// Returns the Job that has to run before a study is measured by its pods, and has the study measured by them; `None` if
 /// the clients are no pods.
 ///
@@ -375,7 +366,7 @@ pub fn manifest(study: &mut Study, options: ClientsOptions<'_>) -> Result<Option
     };
     study_file::check_clients(study, &clients)?;
     study_file::by_clients(study, &clients);
-    let directories = directories(study);
+    let directories = taken::directories(study);
     let directories = directories.iter().map(|path| path.shown().to_string());
     let directories: Vec<String> = directories.collect();
     Ok(Some(launcher::manifest(job, count as usize, &directories)))
@@ -423,7 +414,7 @@ pub fn run(
     // Before the first client makes anything of its own.
     let hosts: Vec<RemoteHost> = connected.firsts().iter().map(Remote::host).collect();
     let others = taken::of_study_there(study, &hosts, anyway)?;
-    connected.check_shared(&directories(study))?;
+    connected.check_shared(&taken::directories(study))?;
     let warnings = [warnings, &others].concat();
     let finished = connected
         .place(study, &[])

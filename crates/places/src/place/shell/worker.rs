@@ -83,7 +83,7 @@ impl Duties for ShellWorker {
         let reporter = TurnReporter(task.replies);
         host.tell(reporter.commands());
         store::work(&context, host, &assignment, |journal, id, there: &Path| {
-            let directories = taken::directories(&study).unwrap_or_default();
+            let directories = taken::directories(&study);
             marks::leave(host, journal, &directories, id)?;
             let environment = host.facts().to_vec();
             reporter
