@@ -174,9 +174,36 @@ fn postmark_obeys_no_file_that_another_user_can_write() {
     assert!(obeyed.exists());
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a shell sets the limit for the program under test"
+)]
+fn a_limit_on_open_files_is_refused_before_anything_is_made() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let load = ["load", "data", "sequential", "mode=write", "size=1MiB"];
+    for (words, files) in [(&load[..], 8), (&load, 20), (&["run", "demo"], 16)] {
+        let program = ground.program(words);
+        let line = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        let limited = Command::new("sh")
+            .args(["-c", &line])
+            .arg(program.get_program())
+            .args(program.get_args())
+            .current_dir(ground.path())
+            .output();
+        let said = Said::of(&limited.unwrap());
+        said.ended(3)
+            .err_has("files open at once")
+            .err_has("ulimit -n");
+        assert!(!ground.store().join("runs").exists(), "a run was begun");
+        assert_eq!(ground.left(), [""; 0]);
+    }
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
+        a_limit_on_open_files_is_refused_before_anything_is_made,
         an_endless_device_is_refused_with_the_limit_and_advice,
         an_endless_fifo_is_refused_and_a_short_one_is_read,
         an_endless_line_at_postmarks_prompt_is_refused,

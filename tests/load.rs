@@ -437,32 +437,6 @@ fn a_limit_on_the_size_of_files_is_an_error_that_says_so() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a shell sets the limit for the program under test"
-)]
-fn a_limit_on_open_files_is_refused_before_anything_is_made() {
-    let ground = Ground::new();
-    ground.make_dir("data");
-    let load = ["load", "data", "sequential", "mode=write", "size=1MiB"];
-    for (words, files) in [(&load[..], 8), (&load, 20), (&["run", "demo"], 16)] {
-        let program = ground.program(words);
-        let line = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
-        let limited = std::process::Command::new("sh")
-            .args(["-c", &line])
-            .arg(program.get_program())
-            .args(program.get_args())
-            .current_dir(ground.path())
-            .output();
-        let said = Said::of(&limited.unwrap());
-        said.ended(3)
-            .err_has("files open at once")
-            .err_has("ulimit -n");
-        assert!(!ground.store().join("runs").exists(), "a run was begun");
-        assert_eq!(ground.left(), [""; 0]);
-    }
-}
-
 /// Each of these has to be refused with a code and a word before anything is touched.
 #[track_caller]
 fn refused(ground: &Ground, cases: &[(&[&str], i32, &str)]) {
@@ -603,7 +577,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         clean_removes_what_a_killed_load_left,
         a_phase_that_fails_is_shown_with_its_error,
         a_limit_on_the_size_of_files_is_an_error_that_says_so,
-        a_limit_on_open_files_is_refused_before_anything_is_made,
         places_that_do_not_fit_are_refused,
         words_that_make_no_sense_are_refused,
         the_engine_is_measured_here_and_now,

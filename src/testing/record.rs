@@ -8,7 +8,7 @@ use base64::Engine as _;
 use super::input::Input;
 use super::kept::kept;
 use stackrace_base::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, Limit, LogLine,
+    Better, BoundSide, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine,
     MetricHead, Observation, OperationObservation, PhaseObservation, Precision, Requirement,
     RunStarted, Settled, SlicesEnded, TimingObservation, Until, WorkloadHead,
 };
@@ -290,7 +290,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
                 .map(|_| Requirement {
                     workload: input.below(4),
                     metric: input.below(4),
-                    limit: [Limit::AtMost, Limit::AtLeast][input.below(2)],
+                    limit: [BoundSide::AtMost, BoundSide::AtLeast][input.below(2)],
                     bound: finite(input).abs(),
                 })
                 .collect(),

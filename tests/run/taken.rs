@@ -78,7 +78,7 @@ pub(crate) fn one_directory_alone_is_measured_by_one_run_at_a_time() {
     }
     first.kill().unwrap();
     first.wait().unwrap();
-    // The lock went with the process: nothing of it is left that somebody would have to remove.
+    // The lock went with the process: nothing of it is left to be removed.
     ground.stackrace(&["clean"]).ended(0);
     ground.stackrace(&load).ended(0);
     assert_eq!(ground.left(), [""; 0]);

@@ -223,6 +223,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is looked at is another process"
+    )]
     fn a_call_of_a_command_that_does_not_return_is_named_with_its_path() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MetricHead, WorkloadHead};
+use super::head::{MetricHead, WorkloadHead};
 use crate::unit::{self, UnitError};
 
 /// A bound that a metric must keep.
@@ -13,15 +13,15 @@ pub struct Requirement {
     /// Metric of the workload by index.
     pub metric: usize,
     /// Side of the bound on which it must stay.
-    pub limit: Limit,
+    pub limit: BoundSide,
     /// The bound, in the unit of the metric; above 0.
     pub bound: f64,
 }
 
-/// Side of a bound.
+/// Side of a requirement's figure on which a value is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Limit {
+pub enum BoundSide {
     /// The bound or less.
     AtMost,
     /// The bound or more.
@@ -29,14 +29,14 @@ pub enum Limit {
 }
 
 /// Signs of a limit. The longer ones come first, so that no sign is taken for a part of it.
-const SIGNS: [(&str, Limit); 6] = [
-    ("<=", Limit::AtMost),
-    (">=", Limit::AtLeast),
-    ("≤", Limit::AtMost),
-    ("≥", Limit::AtLeast),
+const SIGNS: [(&str, BoundSide); 6] = [
+    ("<=", BoundSide::AtMost),
+    (">=", BoundSide::AtLeast),
+    ("≤", BoundSide::AtMost),
+    ("≥", BoundSide::AtLeast),
     // Figures are never exactly at a bound: there is no other meaning to tell from "<=".
-    ("<", Limit::AtMost),
-    (">", Limit::AtLeast),
+    ("<", BoundSide::AtMost),
+    (">", BoundSide::AtLeast),
 ];
 
 /// Words that a metric is called by elsewhere.
@@ -49,7 +49,7 @@ const ALSO: [(&str, &str); 3] = [
 /// Metrics that are listed where none fits.
 const LISTED_MAX: usize = 12;
 
-impl Limit {
+impl BoundSide {
     /// The words in front of a bound.
     pub fn words(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl Requirement {
 }
 
 /// The limit and the amount behind it.
-fn signed(bound: &str) -> Result<(Limit, &str), UnitError> {
+fn signed(bound: &str) -> Result<(BoundSide, &str), UnitError> {
     let bound = bound.trim();
     let sign = SIGNS
         .iter()
@@ -229,7 +229,7 @@ mod tests {
             let one = &found[0];
             (one.workload, one.metric, one.limit, one.bound)
         };
-        let p99 = (0, 1, Limit::AtMost, 10e6);
+        let p99 = (0, 1, BoundSide::AtMost, 10e6);
         for text in [
             "fsync latency p99 <= 10 ms",
             "p99 of fsync latency ≤ 10ms",
@@ -237,7 +237,7 @@ mod tests {
         ] {
             assert_eq!(read(text), p99, "{text}");
         }
-        let at_least = |w, bound| (w, 0, Limit::AtLeast, bound);
+        let at_least = |w, bound| (w, 0, BoundSide::AtLeast, bound);
         assert_eq!(read("throughput >= 117 MB/s"), at_least(1, 117e6));
         assert_eq!(read("stream bandwidth >= 1 Gbit/s"), at_least(1, 125e6));
         assert_eq!(read("IOPS > 8 k/s"), at_least(0, 8000.0));

@@ -9,10 +9,9 @@ use serde::Serialize;
 use stackrace_stats::elementary::ln;
 use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_level};
 
-use super::answer::Verdict;
 use super::statement::{Interval, More};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use stackrace_base::event::{Decide, Limit, MetricHead, Requirement};
+use stackrace_base::event::{BoundSide, Decide, MetricHead, Requirement};
 use stackrace_base::unit::{self, counted, listed_names};
 
 /// Difference from the bound that counts as one: any.
@@ -42,7 +41,7 @@ pub struct RequiredRow {
     /// The metric that is bounded.
     pub metric: MetricHead,
     /// Side of the bound on which it must stay.
-    pub limit: Limit,
+    pub limit: BoundSide,
     /// The bound, in the unit of the metric.
     pub bound: f64,
     /// Value in a typical round with its interval; `None` before the first look.
@@ -190,7 +189,7 @@ pub(super) fn closed(rows: &[RequiredRow], table: &ObservationTable<'_>) -> bool
 }
 
 /// The answer of one configuration: it meets all, fails one, or neither is certain.
-fn of(rows: &[RequiredRow], configuration: usize) -> Enough {
+pub(super) fn of(rows: &[RequiredRow], configuration: usize) -> Enough {
     let own = rows.iter().filter(|row| row.configuration == configuration);
     // One that fails is enough to know; the order of the words says which counts most.
     let mut words = own.map(|row| row.enough).peekable();
@@ -202,22 +201,6 @@ fn of(rows: &[RequiredRow], configuration: usize) -> Enough {
         (Enough::Open, _) | (_, Enough::Open) => Enough::Open,
         _ => Enough::Meets,
     })
-}
-
-impl Verdict {
-    /// The answer of the run: one configuration that meets all is enough; `None` if nothing is required.
-    pub fn enough(&self) -> Option<Enough> {
-        let mut each: Vec<usize> = self.required.iter().map(|row| row.configuration).collect();
-        each.dedup();
-        let words: Vec<Enough> = each.into_iter().map(|it| of(&self.required, it)).collect();
-        let any = |word| words.contains(&word);
-        match (any(Enough::Meets), any(Enough::Open)) {
-            _ if words.is_empty() => None,
-            (true, _) => Some(Enough::Meets),
-            (_, true) => Some(Enough::Open),
-            _ => Some(Enough::Fails),
-        }
-    }
 }
 
 /// Which configurations meet what is required, in a sentence; empty if nothing is.

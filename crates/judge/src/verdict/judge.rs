@@ -11,6 +11,7 @@ use stackrace_stats::FIRST_LOOK;
 use super::answer::{Verdict, VerdictGrounds};
 use super::compared::{coarse_notes, comparison, on_each_workload, order_notes, overall};
 use super::course::PhaseCourse;
+use super::enough::RequiredRow;
 use super::outlook::is_known;
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
@@ -30,25 +31,11 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         .into_iter()
         .partition(|pair| !pair.within.is_empty());
     let shares = Shares::of(&table, whole.len());
-    // A single workload is the overall figure: said once.
-    let mut workloads = match table.workloads() {
-        1 => Vec::new(),
-        _ => on_each_workload(&table, &whole, shares.workload),
-    };
-    workloads.extend(overall(&table, &within, shares.within));
-    if table.workloads() > 1 {
-        workloads.extend(on_each_workload(&table, &within, shares.within));
-    }
-    if evidence.imported {
-        // Foreign results need not have anything in common.
-        workloads.retain(|comparison| comparison.ratio.is_some());
-    }
+    let workloads = narrower(&table, &whole, &within, &shares);
     let whole = overall(&table, &whole, shares.overall);
     let ranking = ranking(&table, shares.overall);
     let required = enough::rows(&table);
-    let settled = checked_at.is_some()
-        && (is_alone(&table) || outlook::settled(&table, &whole, &ranking))
-        && enough::closed(&required, &table);
+    let settled = checked_at.is_some() && answers(&table, &whole, &ranking, &required);
     let too_coarse = checked_at.is_some() && outlook::too_coarse(&table, &whole, &ranking);
     let rankings = rankings(&table, shares.workload);
     let courses = course::courses(evidence);
@@ -71,11 +58,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     judged.by_workload = headline::by_workload(&judged, evidence.head).is_some();
     let compared = outlook::more(&table, &judged, shares);
     let more = enough::longest(enough::more(&required, &table), compared);
-    let mut details = enough::details(&required);
-    details.extend(sentence::details(&judged, evidence));
     Verdict {
         sentence: sentence::whole(&judged, &required, more.as_ref(), evidence),
-        details,
+        details: [
+            enough::details(&required),
+            sentence::details(&judged, evidence),
+        ]
+        .concat(),
         state: judged.state,
         settled,
         too_coarse,
@@ -95,6 +84,41 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         required,
         notes,
     }
+}
+
+/// The comparisons on each workload, and those within the levels of other factors.
+fn narrower(
+    table: &ObservationTable<'_>,
+    whole: &[Sides],
+    within: &[Sides],
+    shares: &Shares,
+) -> Vec<Comparison> {
+    // A single workload is the overall figure: said once.
+    let each = table.workloads() > 1;
+    let mut all = Vec::new();
+    if each {
+        all.extend(on_each_workload(table, whole, shares.workload));
+    }
+    all.extend(overall(table, within, shares.within));
+    if each {
+        all.extend(on_each_workload(table, within, shares.within));
+    }
+    if table.evidence.imported {
+        // Foreign results need not have anything in common.
+        all.retain(|comparison| comparison.ratio.is_some());
+    }
+    all
+}
+
+/// Returns true if all that is asked has its answer: the comparisons, and what is required.
+fn answers(
+    table: &ObservationTable<'_>,
+    whole: &[Comparison],
+    ranking: &[Comparison],
+    required: &[RequiredRow],
+) -> bool {
+    let compared = is_alone(table) || outlook::settled(table, whole, ranking);
+    compared && enough::closed(required, table)
 }
 
 /// Returns true if one configuration is asked whether it is enough: there is nothing to compare it with.

@@ -13,6 +13,7 @@ mod doctor;
 mod drive;
 mod gate;
 mod lab;
+mod output;
 mod own_program;
 mod power;
 mod resume;
@@ -29,6 +30,7 @@ pub use lab::{
     DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
     MountAfp, PowerWord, SYSTEM,
 };
+pub use output::OutputArgs;
 pub use own_program::OwnProgramArgs;
 pub use power::PowerArgs;
 pub use resume::Resume;
@@ -292,18 +294,6 @@ pub struct HowLong {
     /// Go on until the question is decided, without a time limit
     #[arg(long, conflicts_with_all = ["rounds", "time"])]
     pub until_decided: bool,
-}
-
-/// Places of reports besides the terminal.
-#[derive(Debug, Args)]
-pub struct OutputArgs {
-    /// Write a self-contained HTML report here
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Also write the run's log to this file, line by line as it grows: JSON, for programs. `-`: to
-    /// standard output, in place of the report
-    #[arg(long, value_name = "FILE|-")]
-    pub events: Option<PathBuf>,
 }
 
 /// Arguments of `stackrace run`.

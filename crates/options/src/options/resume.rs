@@ -2,7 +2,10 @@
 
 use clap::Args;
 
-use super::{Allocation, OutputArgs, PowerArgs, Reach};
+use super::clients::Allocation;
+use super::output::OutputArgs;
+use super::power::PowerArgs;
+use super::there::Reach;
 
 /// Arguments of `stackrace resume`.
 #[derive(Debug, Args)]

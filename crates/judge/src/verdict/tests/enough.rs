@@ -1,7 +1,7 @@
 //! Requirements on made-up devices: planted truth in, *meets it*, *does not*, *not certain yet* out.
 
 use super::*;
-use stackrace_base::event::{Limit, Requirement};
+use stackrace_base::event::{BoundSide, Requirement};
 
 /// Noise of a quantile from round to round, on the log scale.
 const NOISE: f64 = 0.1;
@@ -15,7 +15,7 @@ fn asked(configurations: &[&[&str]]) -> RunStarted {
     head.decide.required = vec![Requirement {
         workload: 0,
         metric: 0,
-        limit: Limit::AtMost,
+        limit: BoundSide::AtMost,
         bound: 10e6,
     }];
     head

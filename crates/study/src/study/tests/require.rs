@@ -1,7 +1,7 @@
 //! `[require]`, read and refused at its place.
 
 use super::*;
-use stackrace_base::event::Limit;
+use stackrace_base::event::BoundSide;
 use stackrace_layers::stack;
 use stackrace_load::programs;
 
@@ -26,11 +26,11 @@ fn a_requirement_is_a_bound_on_a_metric() {
         .unwrap()
         .decide
         .required;
-    let seen: Vec<(Limit, f64)> = required.iter().map(|it| (it.limit, it.bound)).collect();
+    let seen: Vec<(BoundSide, f64)> = required.iter().map(|it| (it.limit, it.bound)).collect();
     let expected = [
-        (Limit::AtMost, 10e6),
-        (Limit::AtLeast, 1e6),
-        (Limit::AtMost, 1e9),
+        (BoundSide::AtMost, 10e6),
+        (BoundSide::AtLeast, 1e6),
+        (BoundSide::AtMost, 1e9),
     ];
     assert_eq!(seen, expected);
 }
