@@ -53,6 +53,7 @@ use program::{ProgramCall, ProgramRun};
 use serde::{Deserialize, Serialize};
 use stackrace_base::event::StorageIdentity;
 use stackrace_base::owned::held::HeldDir;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -105,11 +106,13 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// As [`Host::exec`], and when the exit status is not 0.
     fn must(&self, argv: &[OsString]) -> Result<Output, HostError> {
+        let begun_ns = SystemClock.now_ns();
         let output = self.exec(argv)?;
         if output.status == Some(0) {
             Ok(output)
         } else {
-            Err(HostError::failed(argv, output))
+            let took_ns = SystemClock.now_ns().saturating_sub(begun_ns);
+            Err(HostError::failed(argv, output, took_ns))
         }
     }
 
