@@ -9,7 +9,12 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 19] = [
+const ELSEWHERE: [(&str, &[&str], &str); 20] = [
+    (
+        "crates/options/src/options/own_program.rs",
+        &["fio"],
+        "the option --fio",
+    ),
     (
         "crates/base/src/event/older.rs",
         &[
