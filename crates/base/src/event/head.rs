@@ -62,9 +62,7 @@ impl WorkloadHead {
             None => Cow::Owned(older::work(&self.summary)),
         }
     }
-}
 
-impl WorkloadHead {
     /// Whose operations it does.
     pub fn operations(&self) -> OperationsOf {
         self.operations

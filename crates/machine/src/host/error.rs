@@ -130,18 +130,30 @@ pub enum HostError {
 const TIMED_OUT: i32 = 124;
 
 impl HostError {
+    /// A command that failed.
+    pub fn failed(argv: &[OsString], output: Output) -> Self {
+        Self::Failed {
+            command: shell(argv),
+            output,
+        }
+    }
+
     /// A command that failed after so many ns, or that timeout(1) ended if it began with it.
-    pub fn failed(argv: &[OsString], output: Output, took_ns: u64) -> Self {
-        let limit = match output.status == Some(TIMED_OUT) {
-            true => argv.iter().skip_while(|word| *word != "timeout").nth(1),
-            false => None,
-        };
-        let command = shell(argv);
-        let limit = limit.and_then(|word| word.to_str()?.parse::<u32>().ok());
+    pub fn failed_after(argv: &[OsString], output: Output, took_ns: u64) -> Self {
+        let mut words = argv.iter().skip_while(|word| *word != "timeout");
+        let limit = words
+            .nth(1)
+            .and_then(|word| word.to_str()?.parse::<u32>().ok());
         // A command may end with that status by itself, early.
-        match limit.filter(|limit_s| took_ns >= u64::from(*limit_s) * 1_000_000_000) {
-            Some(limit_s) => Self::TimedOut { command, limit_s },
-            None => Self::Failed { command, output },
+        let ended = |limit_s: &u32| {
+            output.status == Some(TIMED_OUT) && took_ns >= u64::from(*limit_s) * 1_000_000_000
+        };
+        match limit.filter(ended) {
+            Some(limit_s) => Self::TimedOut {
+                command: shell(argv),
+                limit_s,
+            },
+            None => Self::failed(argv, output),
         }
     }
 
@@ -325,7 +337,7 @@ mod tests {
             stderr: String::new(),
         };
         let words = |line: &str| super::super::argv(line.split(' '));
-        let limited = HostError::failed(
+        let limited = HostError::failed_after(
             &words("env A=1 timeout 900 sh -c x"),
             ended.clone(),
             900_000_000_000,
@@ -335,15 +347,15 @@ mod tests {
             "`env A=1 timeout 900 sh -c x` did not end within 900 s and was ended"
         );
         assert!(limited.cause().is_some() && !limited.next().is_empty());
-        let own = HostError::failed(&words("sh -c x"), ended.clone(), u64::MAX);
+        let own = HostError::failed_after(&words("sh -c x"), ended.clone(), u64::MAX);
         assert!(matches!(own, HostError::Failed { .. }), "{own}");
-        let soon = HostError::failed(&words("timeout 900 sh -c x"), ended.clone(), 1);
+        let soon = HostError::failed_after(&words("timeout 900 sh -c x"), ended.clone(), 1);
         assert!(matches!(soon, HostError::Failed { .. }), "{soon}");
         let failed = Output {
             status: Some(1),
             ..ended
         };
-        let early = HostError::failed(&words("timeout 900 sh -c x"), failed, u64::MAX);
+        let early = HostError::failed_after(&words("timeout 900 sh -c x"), failed, u64::MAX);
         assert!(matches!(early, HostError::Failed { .. }), "{early}");
     }
 }

@@ -112,7 +112,7 @@ pub trait Host: Send + Sync {
             Ok(output)
         } else {
             let took_ns = SystemClock.now_ns().saturating_sub(begun_ns);
-            Err(HostError::failed(argv, output, took_ns))
+            Err(HostError::failed_after(argv, output, took_ns))
         }
     }
 

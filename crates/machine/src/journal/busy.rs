@@ -1,7 +1,6 @@
 //! Taking away what may be busy for a moment: tried again, never forced.
 
 use crate::host::{Host, HostError, Output, argv};
-use stackrace_base::event::shell;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
@@ -59,10 +58,7 @@ pub fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), HostError
     }
     match output.status {
         Some(0) => Ok(()),
-        _ => Err(HostError::Failed {
-            command: shell(command),
-            output,
-        }),
+        _ => Err(HostError::failed(command, output)),
     }
 }
 

@@ -5,8 +5,7 @@
 //! the device to use by the time a dead run is cleaned up.
 
 use super::busy::until_free;
-use crate::host::{Host, HostError, Output, argv};
-use stackrace_base::event::shell;
+use crate::host::{Host, HostError, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -109,7 +108,7 @@ fn shown(host: &dyn Host, device: &Path) -> Result<Option<Shown>, HostError> {
         Some(0) => Ok(Some(parse(&output.stdout))),
         // blkid(8): 2 is "nothing found".
         Some(2) => Ok(None),
-        _ => Err(failed(&command, output)),
+        _ => Err(HostError::failed(&command, output)),
     }
 }
 
@@ -203,13 +202,6 @@ pub(super) fn write_back(
         host.write_text(file, before)?;
     }
     Ok(())
-}
-
-fn failed(command: &[OsString], output: Output) -> HostError {
-    HostError::Failed {
-        command: shell(command),
-        output,
-    }
 }
 
 #[cfg(test)]

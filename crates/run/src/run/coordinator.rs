@@ -160,6 +160,8 @@ impl Coordinator<'_> {
             1 if compares => {
                 return Some("one configuration is left: the others failed, see their errors");
             }
+            // None failed, and none was left out: what is compared is there.
+            _ if left == self.study.configurations.len() => return None,
             _ => {}
         }
         // Where every round was asked for, or promises are, each configuration has an answer of its own.

@@ -1,7 +1,7 @@
 //! Storage that was exchanged: a trial counts only if its configuration lay on the same all the time.
 //!
-//! It is compared when a stack is set up (with what the configuration lay on first, or when the run began), and right before
-//! and right after each trial. In between, a private directory that is held open stays the same one.
+//! It is compared when a stack is set up (with what the configuration lay on first, or when the run began), and right
+//! before and right after each trial. In between, a private directory that is held open stays the same one.
 
 use super::executor::Broken;
 use super::local_executor::LocalExecutor;

@@ -1,6 +1,5 @@
 //! Takes down a replicated device whose name stackrace chose.
 
-use stackrace_base::event::shell;
 use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
@@ -42,8 +41,7 @@ fn down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         }
         // udev opens devices for a moment when they change; anything else stays as it is.
         if tries == BUSY_TRIES || !said("open") {
-            let command = shell(&command);
-            return Err(HostError::Failed { command, output });
+            return Err(HostError::failed(&command, output));
         }
         tries += 1;
         host.pause(BUSY_PAUSE);

@@ -1,7 +1,6 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
 use crate::stack::error::LayerError;
-use stackrace_base::event::shell;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, HostError, Output, argv};
 use stackrace_machine::journal::{Param, UndoKind, until_free};
@@ -47,10 +46,7 @@ fn named(
         Some(0) => Ok(said.stdout.split_whitespace().map(str::to_owned).collect()),
         _ if none(&said) => Ok(Vec::new()),
         // What is on the file is not known: it must stay.
-        _ => Err(HostError::Failed {
-            command: shell(command),
-            output: said,
-        }),
+        _ => Err(HostError::failed(command, said)),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Taking an export back, and ending the server of the kernel.
 
-use stackrace_base::event::shell;
 use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{BOOT, Param, UndoKind, text};
 use std::ffi::OsString;
@@ -49,8 +48,7 @@ fn unexport(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     if output.status == Some(0) || output.stderr.contains(NOT_EXPORTED) {
         return Ok(());
     }
-    let command = shell(&command);
-    Err(HostError::Failed { command, output })
+    Err(HostError::failed(&command, output))
 }
 
 /// Ends the kernel's NFS server, unless the machine was started again since it was begun, or

@@ -1,6 +1,5 @@
 //! Destroys a pool whose name stackrace chose.
 
-use stackrace_base::event::shell;
 use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
@@ -29,9 +28,6 @@ fn destroy(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         }
         Some(0) => Ok(()),
         _ if none.iter().any(|word| output.stderr.contains(word)) => Ok(()),
-        _ => Err(HostError::Failed {
-            command: shell(&list),
-            output,
-        }),
+        _ => Err(HostError::failed(&list, output)),
     }
 }
