@@ -74,8 +74,8 @@ Which storage should I choose, and how sure can I be?
   comparisons that ship: RAID, ZFS, mounts    stackrace show studies
   one of them, in virtual machines            stackrace run STUDY --lab
   what fio and other tools printed            stackrace import FILE
-  the last run again; in a browser: serve     stackrace report
-  what this machine can do, and what is missingstackrace doctor
+  the last run again (in a browser: serve)    stackrace report
+  what this machine can do, what is missing   stackrace doctor
   all commands                                stackrace --help
 ";
 
