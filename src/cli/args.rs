@@ -134,13 +134,18 @@ pub(super) fn own_program(
         Ok(OwnJob { file, text })
     };
     let fio = typed.fio.map(read).transpose()?;
+    let (metrics, judged_by) = match typed.command.is_empty() {
+        true => (Vec::new(), judged_by(typed.metric)?),
+        false => (typed.metric, None),
+    };
     Ok(given.then_some(OwnProgram {
         workload: typed.with.as_deref().map(workload).transpose()?,
         fio,
         command: typed.command,
         prepare: typed.prepare,
         cleanup: typed.cleanup,
-        metrics: typed.metric,
+        metrics,
+        judged_by,
         units: typed.unit,
         better: typed.better,
         parse: typed.parse,
@@ -148,6 +153,23 @@ pub(super) fn own_program(
         no_sync: typed.no_sync,
         disk: typed.disk,
     }))
+}
+
+/// The metric of a workload or job that decides: the verdict rests on one.
+fn judged_by(typed: Vec<String>) -> Result<Option<String>, Failure> {
+    let mut typed = typed.into_iter();
+    let (first, more) = (typed.next(), typed.next());
+    if more.is_some() {
+        let told = "a workload is judged by one --metric";
+        return Err(Failure::usage(told)
+            .next("give the one that decides; the report has them all, and `verdict --metric` asks for another one"));
+    }
+    if let Some((name, _)) = first.as_deref().and_then(|text| text.split_once('=')) {
+        let told = format!("--metric {name}=…: only a command prints figures that are looked for");
+        return Err(Failure::usage(told)
+            .next("name a metric of the workload: --metric \"read latency p99\""));
+    }
+    Ok(first)
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub(crate) struct OwnProgram {
     pub(crate) cleanup: Option<String>,
     /// `NAME=PATTERN`, `NAME=json:/POINTER`, or the name of a metric of the tool.
     pub(crate) metrics: Vec<String>,
+    /// The metric that a workload or a job is judged by; none: its first.
+    pub(crate) judged_by: Option<String>,
     /// Units of the metrics.
     pub(crate) units: Vec<String>,
     /// Directions of the metrics.
@@ -87,6 +89,14 @@ impl OwnProgram {
         }
     }
 
+    /// Its name, with the metric that it is judged by where that was chosen.
+    fn judged_name(&self) -> String {
+        match &self.judged_by {
+            Some(metric) => format!("{}, {metric}", self.name()),
+            None => self.name(),
+        }
+    }
+
     fn comment(&self) -> &'static str {
         match (&self.workload, &self.fio) {
             (Some(_), _) => "# One workload\n",
@@ -97,7 +107,9 @@ impl OwnProgram {
 
     /// Returns it as a workload of a study.
     fn table(&self) -> StudyTable {
-        let named = StudyTable::default().value("name", self.name());
+        let named = StudyTable::default()
+            .value("name", self.judged_name())
+            .optional("metric", self.judged_by.clone());
         if let Some(settings) = &self.workload {
             return workload(named, settings);
         }

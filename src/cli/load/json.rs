@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stackrace_engine::{OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use crate::commands::load::{LoadRequest, Loaded, LoadedPhase};
+use stackrace_base::event::histogram::p999;
 use stackrace_judge::audit::TrialAudit;
 
 /// The object, with a line break at its end.
@@ -104,7 +105,7 @@ fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> Value {
         "p90": at(0.90),
         "p95": at(0.95),
         "p99": at(0.99),
-        "p99.9": at(0.999),
+        "p99.9": p999(histogram),
         "max": histogram.max(),
     })
 }

@@ -7,6 +7,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 use super::super::engine;
 use crate::commands::load::{LoadRequest, Loaded, LoadedPhase};
 use crate::commands::load_target::LoadTarget;
+use stackrace_base::event::histogram::p999;
 use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};
@@ -15,9 +16,6 @@ use stackrace_show::report::{figure_text, stacked, table, wrap};
 
 /// Width of the words that say what a line is about.
 const LABEL: usize = 11;
-/// Below this many operations a 99.9th percentile rests on fewer than ten of them.
-const OPERATIONS_FOR_P999: u64 = 10_000;
-
 /// Columns that the table takes; on a narrower terminal its cells stand below the name of their row.
 const WIDTH: usize = 80;
 /// Its columns behind the name of the operation: how many, and how long each took.
@@ -236,11 +234,7 @@ fn row(text: &mut Page, name: &str, counted: Option<[String; 3]>, times: &[Strin
 fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> [String; 5] {
     let count = histogram.len();
     let at = |quantile: f64| time(histogram.value_at_quantile(quantile) as f64);
-    let p999 = match count {
-        // With fewer operations this would be the largest one under another name.
-        OPERATIONS_FOR_P999.. => at(0.999),
-        _ => "–".to_owned(),
-    };
+    let p999 = p999(histogram).map_or_else(|| "–".to_owned(), |ns| time(ns as f64));
     [
         time(sum_ns as f64 / count.max(1) as f64),
         at(0.50),

@@ -16,6 +16,14 @@ const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
 /// which the library negates without looking. Counts of ours are far below.
 const NO_COUNT: [u8; 9] = [0xff; 9];
 
+/// Below this many operations a 99.9th percentile rests on fewer than ten of them.
+pub const OPERATIONS_FOR_P999: u64 = 10_000;
+
+/// The 99.9th percentile; `None` if fewer than ten values lie above it: it would be the largest one under another name.
+pub fn p999(histogram: &Histogram<u64>) -> Option<u64> {
+    (histogram.len() >= OPERATIONS_FOR_P999).then(|| histogram.value_at_quantile(0.999))
+}
+
 /// The text of a histogram as it is written. Writing into memory cannot fail; an empty text would say it did.
 pub fn encoded(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();

@@ -78,20 +78,14 @@ impl Requirement {
         bound: &str,
         workloads: &[WorkloadHead],
     ) -> Result<Vec<Self>, UnitError> {
-        let asked = words(what);
-        let mut found = Vec::new();
-        for (w, m, metric) in metrics(workloads) {
-            let own = words(&metric.name);
-            let named = words(&format!("{} {}", workloads[w].name, metric.name));
-            if asked == own || asked == named {
-                found.push((w, m, metric));
-            }
-        }
-        if found.is_empty() {
-            return Err(unknown(what, &asked, workloads));
-        }
+        let each = workloads.iter();
+        let each: Vec<_> = each
+            .map(|head| (head.name.as_str(), head.metrics.as_slice()))
+            .collect();
+        let found = metrics_named(what, &each)?;
         let (limit, amount) = signed(bound)?;
-        let of = |(workload, metric, head): (usize, usize, &MetricHead)| {
+        let of = |(workload, metric): (usize, usize)| {
+            let head = &workloads[workload].metrics[metric];
             Ok(Self {
                 workload,
                 metric,
@@ -110,6 +104,31 @@ impl Requirement {
     }
 }
 
+/// Workload and metric by index that go by a name, in any order of its words: one of each workload that has it, or of
+/// the workload that is named before it. `workloads`: name and metrics of each.
+///
+/// # Errors
+/// No workload has such a metric.
+pub fn metrics_named(
+    what: &str,
+    workloads: &[(&str, &[MetricHead])],
+) -> Result<Vec<(usize, usize)>, UnitError> {
+    let asked = words(what);
+    let mut found = Vec::new();
+    for (w, (name, metrics)) in workloads.iter().enumerate() {
+        for (m, metric) in metrics.iter().enumerate() {
+            let long = || words(&format!("{name} {}", metric.name));
+            if asked == words(&metric.name) || asked == long() {
+                found.push((w, m));
+            }
+        }
+    }
+    match found.is_empty() {
+        true => Err(unknown(what, &asked, workloads)),
+        false => Ok(found),
+    }
+}
+
 /// The limit and the amount behind it.
 fn signed(bound: &str) -> Result<(BoundSide, &str), UnitError> {
     let bound = bound.trim();
@@ -119,14 +138,6 @@ fn signed(bound: &str) -> Result<(BoundSide, &str), UnitError> {
     sign.ok_or_else(|| UnitError {
         what: format!("\"{bound}\" does not say on which side of it is enough"),
         next: format!("write \"<= {bound}\" or \">= {bound}\""),
-    })
-}
-
-fn metrics(workloads: &[WorkloadHead]) -> impl Iterator<Item = (usize, usize, &MetricHead)> {
-    let each = workloads.iter().enumerate();
-    each.flat_map(|(w, head)| {
-        let metrics = head.metrics.iter().enumerate();
-        metrics.map(move |(m, metric)| (w, m, metric))
     })
 }
 
@@ -145,9 +156,9 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// What no workload has, with the metric that shares most words with it, and the others.
-fn unknown(what: &str, asked: &[String], workloads: &[WorkloadHead]) -> UnitError {
+fn unknown(what: &str, asked: &[String], workloads: &[(&str, &[MetricHead])]) -> UnitError {
     let mut names: Vec<&str> = Vec::new();
-    for (_, _, metric) in metrics(workloads) {
+    for metric in workloads.iter().flat_map(|(_, metrics)| *metrics) {
         if !names.contains(&metric.name.as_str()) {
             names.push(&metric.name);
         }

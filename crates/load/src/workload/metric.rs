@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
+use stackrace_base::event::histogram::p999;
 use stackrace_base::event::{Better, MetricHead};
 
 /// A metric of a workload of one phase, and how it follows from the outcome: the two stand together,
@@ -64,7 +65,7 @@ impl<'a> Figure<'a> {
         let name = format!("{} service time {}", op.name(), which.name());
         Self::of(MetricHead::new(name, "ns", Better::Lower), move |outcome| {
             let service = of(outcome, op)?.service.as_ref()?;
-            Some(figure(&service.histogram, service.sum_ns, which))
+            figure_of(&service.histogram, service.sum_ns, which)
         })
     }
 }
@@ -224,7 +225,7 @@ pub fn elapsed(outcome: &PhaseOutcome) -> Option<f64> {
 /// A latency figure, ns.
 pub fn latency(outcome: &PhaseOutcome, op: Op, which: Latency) -> Option<f64> {
     let entry = of(outcome, op)?;
-    Some(figure(&entry.latency, entry.latency_sum_ns, which))
+    figure_of(&entry.latency, entry.latency_sum_ns, which)
 }
 
 /// A latency figure of several kinds of operation taken together, ns.
@@ -237,7 +238,13 @@ pub fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency) -> Opt
         // Histograms of one engine have equal bounds, so that adding them loses nothing.
         all.add(&entry.latency).ok()?;
     }
-    Some(figure(&all, sum_ns, which))
+    figure_of(&all, sum_ns, which)
+}
+
+/// A figure of a distribution of times, ns; `None` if too few operations stand behind it.
+fn figure_of(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> Option<f64> {
+    let enough = which != Latency::P999 || p999(histogram).is_some();
+    enough.then(|| figure(histogram, sum_ns, which))
 }
 
 /// A figure of a distribution of times, ns.

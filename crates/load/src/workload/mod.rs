@@ -5,6 +5,7 @@
 //! remounted), so a phase that reads starts cold unless the study, or [`Workload::settles`], says otherwise. A
 //! new workload is one file and one line in [`ALL`].
 
+pub mod aligned;
 pub mod block;
 mod copy_file;
 mod copy_tree;

@@ -149,7 +149,8 @@ impl Workload for Random {
         for op in self.ops() {
             figures.extend(
                 // Reads and writes apart: their latencies are seldom alike.
-                [Latency::P50, Latency::P95, Latency::P99].map(|which| Figure::latency(op, which)),
+                [Latency::P50, Latency::P95, Latency::P99, Latency::P999]
+                    .map(|which| Figure::latency(op, which)),
             );
         }
         self.io.figures(figures, PRIMARY_OPEN, &self.ops())

@@ -122,6 +122,7 @@ impl Workload for Sequential {
             Figure::operations(),
             Figure::latency(self.op(), Latency::P50),
             Figure::latency(self.op(), Latency::P99),
+            Figure::latency(self.op(), Latency::P999),
         ];
         self.io.figures(figures, PRIMARY_OPEN, &[self.op()])
     }

@@ -16,16 +16,16 @@ const NO_PROGRAM: [&str; 4] = ["with", "purpose", "size", "like"];
 pub struct OwnProgramArgs {
     /// Compare with this workload alone, with settings as `load` takes them: git, "build files=100",
     /// "postgresql scale=10"; see `stackrace show workloads`
-    #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["purpose", "size", "like", "command"])]
+    #[arg(long, value_name = "WORKLOAD", group = "own", conflicts_with_all = ["purpose", "size", "like", "command"])]
     pub with: Option<String>,
     /// Compare with this job file of fio, by the fio that is installed: all figures of its report. The
     /// job may name no file outside of the directory that it runs in
-    #[arg(long, value_name = "JOB.fio", group = "program", conflicts_with_all = ["purpose", "size", "like", "with"])]
+    #[arg(long, value_name = "JOB.fio", groups = ["program", "own"], conflicts_with_all = ["purpose", "size", "like", "with"])]
     pub fio: Option<PathBuf>,
     /// Compare with this command: one word is a shell command, several are a program and its
     /// arguments. It runs in an empty directory ({dir} or $STACKRACE_DIR) and must exit with 0
     // Behind `--`: its own options are none of ours.
-    #[arg(last = true, value_name = "COMMAND", group = "program", conflicts_with_all = ["purpose", "size", "like"])]
+    #[arg(last = true, value_name = "COMMAND", groups = ["program", "own"], conflicts_with_all = ["purpose", "size", "like"])]
     pub command: Vec<String>,
     /// Shell command to run before each trial; it is not timed, and caches are dropped after it
     #[arg(long, value_name = "LINE", requires = "command", conflicts_with_all = NO_COMMAND)]
@@ -35,9 +35,9 @@ pub struct OwnProgramArgs {
     pub cleanup: Option<String>,
     /// A figure that the command prints: NAME=REGEX (its first group in the last match),
     /// NAME=json:/POINTER, or with --parse a NAME of the tool; may be given several times, the
-    /// first is primary
-    // Without a command nothing prints such figures.
-    #[arg(long, value_name = "NAME=WHERE", requires = "command", conflicts_with_all = NO_COMMAND)]
+    /// first is primary. With --with or --fio the NAME of the one metric that decides: "read latency p99"
+    // Without any of them nothing has such figures.
+    #[arg(long, value_name = "NAME=WHERE", requires = "own", conflicts_with_all = ["purpose", "size", "like"])]
     pub metric: Vec<String>,
     /// Unit of each --metric, in their order, or one for all
     #[arg(long, value_name = "UNIT", requires = "metric", conflicts_with_all = NO_COMMAND)]

@@ -2,16 +2,13 @@
 
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome, Timing};
 
-use stackrace_base::event::histogram::encoded;
+use stackrace_base::event::histogram::{encoded, p999};
 use stackrace_base::event::{
     Counted, Observation, OperationObservation, PhaseObservation, ThreadOperation,
     TimingObservation,
 };
 use stackrace_load::workload::Workload;
 use stackrace_machine::observe;
-
-/// Below this many operations a 99.9th percentile rests on fewer than ten of them.
-const OPERATIONS_FOR_P999: u64 = 10_000;
 
 /// Adds a phase, by its index and outcome, to what is recorded of a trial, with what the system counted meanwhile.
 pub fn note_phase(
@@ -112,7 +109,7 @@ fn operation(op: &OpOutcome) -> OperationObservation {
         latency_ns_p50: at(0.50),
         latency_ns_p95: at(0.95),
         latency_ns_p99: at(0.99),
-        latency_ns_p999: (op.count >= OPERATIONS_FOR_P999).then(|| at(0.999)),
+        latency_ns_p999: p999(&op.latency),
         latency_ns_max: op.latency.max(),
         histogram: encoded(&op.latency),
         service: op.service.as_ref().map(timing),

@@ -4,13 +4,12 @@ use std::collections::HashSet;
 
 use stackrace_engine::spec::Content;
 
-use stackrace_base::event::{MetricHead, WorkloadHead};
+use stackrace_base::event::{MetricHead, WorkloadHead, metrics_named};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
 use stackrace_layers::stack::{Layer, Stack};
-use stackrace_load::workload::{DataLayout, Workload, together};
+use stackrace_load::workload::{DataLayout, Workload, aligned, together};
 
-use super::aligned;
 use super::design::{Configuration, Factor, Kinds};
 use super::entry::StudyEntry;
 use super::error::{ERRORS_MAX, LevelRefusal};
@@ -25,6 +24,8 @@ pub(super) struct WorkloadEntry {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) weight: f64,
+    /// The metric that it is judged by, and where that is written; by default its first one.
+    pub(super) metric: Option<(String, Span)>,
 }
 
 /// Builder of the configurations of one study, with what it finds on the way.
@@ -266,27 +267,10 @@ impl<'a> ConfigurationBuilder<'a> {
                 .iter()
                 .map(|configuration| configuration.workloads[index].metrics())
                 .collect();
-            let other = lists
-                .iter()
-                // The first metric is the one a verdict rests on, so it must be the same in all
-                // configurations.
-                .position(|list| list.first() != lists[0].first());
-            if let Some(other) = other {
-                let refusal = Refusal::at(
-                    &entry.entry.kind_span,
-                    format!(
-                        "workload \"{}\" is judged by other things in configuration \"{}\" than in \"{}\"",
-                        entry.name, configurations[other].name, configurations[0].name
-                    ),
-                    "make it two workloads: configurations are compared on what all of them measure",
-                );
-                self.find(refusal, &[], &[]);
+            let judged = self.judged(entry, &lists, configurations);
+            let Some(mut metrics) = judged else {
                 continue;
-            }
-            let mut metrics = aligned::union(lists.iter().map(Vec::as_slice));
-            if entry.entry.varies(BLOCK_SIZE) {
-                aligned::bytes_first(&mut metrics);
-            }
+            };
             for configuration in configurations.iter_mut() {
                 // Taken out and put back, because the wrapper takes it by value.
                 let workload = configuration.workloads.remove(index);
@@ -313,6 +297,60 @@ impl<'a> ConfigurationBuilder<'a> {
             });
         }
         heads
+    }
+
+    /// The metrics of a workload in all configurations, the one that it is judged by first; none if they have none in
+    /// common, which is then refused.
+    fn judged(
+        &mut self,
+        entry: &WorkloadEntry,
+        lists: &[Vec<MetricHead>],
+        configurations: &[Configuration],
+    ) -> Option<Vec<MetricHead>> {
+        let mut metrics = aligned::union(lists.iter().map(Vec::as_slice));
+        let asked = match &entry.metric {
+            // Without a configuration there is no workload that could have it.
+            Some((name, span)) if !lists.is_empty() => match metric_at(name, span, entry, &metrics)
+            {
+                Ok(at) => Some(at),
+                Err(refusal) => {
+                    self.find(refusal, &[], &[]);
+                    return None;
+                }
+            },
+            _ => None,
+        };
+        // A verdict rests on one metric, so it must be the same in all configurations.
+        let other = lists.iter().position(|list| match asked {
+            Some(at) => !list.contains(&metrics[at]),
+            None => list.first() != metrics.first(),
+        });
+        if let Some(other) = other {
+            let (name, at) = (&entry.name, &configurations[other].name);
+            let (span, message) = match &entry.metric {
+                Some((metric, span)) => (
+                    span,
+                    format!("workload \"{name}\" has no {metric} in configuration \"{at}\""),
+                ),
+                None => (
+                    &entry.entry.kind_span,
+                    format!(
+                        "workload \"{name}\" is judged by other things in configuration \"{at}\" than in \"{}\"",
+                        configurations[0].name
+                    ),
+                ),
+            };
+            let help =
+                "make it two workloads: configurations are compared on what all of them measure";
+            self.find(Refusal::at(span, message, help), &[], &[]);
+            return None;
+        }
+        match asked {
+            Some(at) => metrics[..=at].rotate_right(1),
+            None if entry.entry.varies(BLOCK_SIZE) => aligned::bytes_first(&mut metrics),
+            None => {}
+        }
+        Some(metrics)
     }
 
     /// Notes a refusal and the levels it came about with.
@@ -347,6 +385,19 @@ impl<'a> ConfigurationBuilder<'a> {
 fn draws_sizes(configurations: &[Configuration], index: usize) -> bool {
     let mut each = configurations.iter().map(|one| &one.workloads[index]);
     each.any(|workload| workload.draws_sizes())
+}
+
+/// Place of the metric of that name.
+fn metric_at(
+    name: &str,
+    span: &Span,
+    entry: &WorkloadEntry,
+    metrics: &[MetricHead],
+) -> Result<usize, Refusal> {
+    let found = metrics_named(name, &[(&entry.name, metrics)]);
+    let found = found.map_err(|why| Refusal::at(span, why.what, why.next))?;
+    // Of equal words the first is as good as any other: names of metrics differ in theirs.
+    Ok(found[0].1)
 }
 
 /// Returns true if a workload runs commands that the user gives, in any configuration.

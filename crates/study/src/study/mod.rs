@@ -6,7 +6,6 @@
 //! run; nothing of it is looked up in the text again. What the program makes itself is a [`StudyTable`],
 //! and [`made`] checks it in the same way.
 
-mod aligned;
 mod asked;
 mod clients;
 mod configuration;
@@ -28,6 +27,7 @@ mod shipped;
 mod size;
 mod table;
 mod words;
+mod workloads;
 
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,11 @@ pub(super) const TOP_DOCS: &[SettingDoc] = &[
 pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
     SettingDoc::text("name", "", "Unique in the study; by default the kind."),
     SettingDoc::number("weight", "1", "Weight in the overall figure; 0: not in it."),
+    SettingDoc::text(
+        "metric",
+        "",
+        "The metric that it is judged by, as \"read latency p99\"; by default its first.",
+    ),
 ];
 pub(super) const UNTIL: ChoiceDoc<Until> = choice!(
     "until",

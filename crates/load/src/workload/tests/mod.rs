@@ -142,6 +142,11 @@ fn every_workload_reports_every_metric_it_names() {
     every_kind_is_in(&lines);
     for line in lines {
         for (name, value) in run(line).1 {
+            // No trial here has the 10,000 operations that a 99.9th percentile takes.
+            if name.ends_with("p99.9") && !line.contains("stream-video") {
+                assert_eq!(value, None, "{line}: {name}");
+                continue;
+            }
             assert!(
                 value.is_some_and(|value| value.is_finite() && value > 0.0),
                 "{line}: {name} is {value:?}"
@@ -384,6 +389,7 @@ fn an_open_loop_is_asked_for_its_response_times_first() {
             "throughput",
             "read latency p50",
             "read latency p95",
+            "read latency p99.9",
             "offered load achieved",
             "read service time p50",
             "read service time p95",
@@ -391,7 +397,7 @@ fn an_open_loop_is_asked_for_its_response_times_first() {
         ]
     );
     // 50 operations at 5000 a second cannot take less than 49 gaps of 0.2 ms.
-    let achieved = values[5].1.unwrap();
+    let achieved = values[6].1.unwrap();
     assert!((0.0..=103.0).contains(&achieved), "{achieved}");
 }
 

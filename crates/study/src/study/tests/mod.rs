@@ -295,3 +295,56 @@ fn a_study_tells_each_of_its_commands_once_and_ours_tell_none() {
     assert!(commands("build = {}").is_empty());
     assert!(commands("files = { count = 10 }").is_empty());
 }
+
+#[test]
+fn a_command_is_told_where_its_figures_differ_from_configuration_to_configuration() {
+    let text = "[factors]\nmark = [\"a\", \"b\"]\n[[stack]]\ndir = { path = \"/var/tmp\" }\n[[workload]]\n\
+         command = { run = \"make\", metrics = [\"q=q: ([0-9]+)\", \"of {mark}={mark}: ([0-9]+)\"] }\n";
+    let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
+    // What is not told cannot be refused.
+    assert_eq!(study.commands()[0].1, "make");
+    for configuration in &study.configurations {
+        assert!(!configuration.workloads[0].commands().is_empty());
+    }
+}
+
+/// What a study of the real kinds says that its first workload is judged by, or why it is refused.
+fn judged_by(workload: &str) -> Result<String, String> {
+    let text = format!(
+        "[factors]\nread-share = [\"50 %\", \"100 %\"]\n[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{workload}\n"
+    );
+    match parse("t.toml", text.as_bytes(), &Kinds::real()) {
+        Ok(study) => {
+            let head = study.workload_heads[0].metrics[0].clone();
+            let trial = &study.configurations[1].workloads[0];
+            assert_eq!(trial.metrics()[0], head);
+            Ok(head.name)
+        }
+        Err(errors) => Err(errors[0].to_string()),
+    }
+}
+
+#[test]
+fn a_workload_is_judged_by_the_metric_that_the_study_names() {
+    let random = "random = { size = \"1 MiB\", mode = \"mixed\", read-share = \"{read-share}\" }";
+    assert_eq!(judged_by(random).unwrap(), "operations");
+    for (asked, metric) in [
+        ("read latency p99", "read latency p99"),
+        ("p99 of read latency", "read latency p99"),
+        ("read latency p99.9", "read latency p99.9"),
+        ("bandwidth", "throughput"),
+    ] {
+        let judged = judged_by(&format!("metric = \"{asked}\"\n{random}"));
+        assert_eq!(judged.unwrap(), metric);
+    }
+    for (asked, why) in [
+        // Only one of the two configurations writes.
+        ("write latency p99", "has no write latency p99"),
+        ("read latency p98", "did you mean \"read latency p"),
+        ("wieght", "no workload measures"),
+    ] {
+        let refused = judged_by(&format!("metric = \"{asked}\"\n{random}"));
+        let refused = refused.unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+}

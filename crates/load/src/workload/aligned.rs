@@ -5,14 +5,17 @@
 //! measure has no value there.
 
 use stackrace_engine::PhaseOutcome;
+use stackrace_engine::promises::Acknowledged;
 
-use stackrace_base::event::MetricHead;
-use stackrace_load::workload::{
-    Cost, DataLayout, DataUse, Place, Slicing, Workload, WorkloadError,
-};
+use stackrace_base::event::{LedgerLine, MetricHead};
+use stackrace_machine::host::{Host, Needs};
+
+use super::kept::{DataLayout, DataUse};
+use super::kind::{Cost, Place, Slicing, Workload, WorkloadError};
+use super::metric::Figure;
 
 /// Every metric of any configuration, in the order they first appear.
-pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
+pub fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
     let mut union: Vec<MetricHead> = Vec::new();
     for head in lists.flatten() {
         if !union.contains(head) {
@@ -24,7 +27,7 @@ pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<Me
 
 /// Judges by bytes what would be judged by operations, where one does more in one configuration than in
 /// another: twice as many of half the size are no gain.
-pub(super) fn bytes_first(heads: &mut [MetricHead]) {
+pub fn bytes_first(heads: &mut [MetricHead]) {
     let by_operations = heads.first().is_some_and(|head| head.unit == "op/s");
     let bytes = heads.iter().position(|head| head.unit == "B/s");
     if let Some(bytes) = bytes.filter(|_| by_operations) {
@@ -35,7 +38,7 @@ pub(super) fn bytes_first(heads: &mut [MetricHead]) {
 }
 
 /// The workload, reporting `heads`.
-pub(super) fn aligned(workload: Box<dyn Workload>, heads: &[MetricHead]) -> Box<dyn Workload> {
+pub fn aligned(workload: Box<dyn Workload>, heads: &[MetricHead]) -> Box<dyn Workload> {
     let own = workload.metrics();
     // Most workloads report the same everywhere: they are not wrapped.
     if own == heads {
@@ -70,12 +73,28 @@ impl Aligned {
 }
 
 impl Workload for Aligned {
-    fn summary(&self) -> String {
-        self.workload.summary()
-    }
-
     fn metrics(&self) -> Vec<MetricHead> {
         self.heads.clone()
+    }
+
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        self.placed(&self.workload.evaluate(outcomes))
+    }
+
+    fn resolution(&self, outcomes: &[PhaseOutcome], _values: &[Option<f64>]) -> Vec<Option<f64>> {
+        let values = self.workload.evaluate(outcomes);
+        self.placed(&self.workload.resolution(outcomes, &values))
+    }
+
+    // Everything else is the workload's own. All of it: a default of the trait in the place of what the workload
+    // says would run a command that was not allowed, or leave a server behind.
+
+    fn figures(&self) -> Vec<Figure<'_>> {
+        self.workload.figures()
+    }
+
+    fn summary(&self) -> String {
+        self.workload.summary()
     }
 
     fn cost(&self) -> Cost {
@@ -84,6 +103,18 @@ impl Workload for Aligned {
 
     fn phases(&self) -> Vec<&'static str> {
         self.workload.phases()
+    }
+
+    fn needs(&self) -> Needs {
+        self.workload.needs()
+    }
+
+    fn commands(&self) -> Vec<String> {
+        self.workload.commands()
+    }
+
+    fn refused_on(&self, host: &dyn Host) -> Option<String> {
+        self.workload.refused_on(host)
     }
 
     fn settles(&self, phase: usize) -> bool {
@@ -102,12 +133,12 @@ impl Workload for Aligned {
         self.workload.data_layout()
     }
 
-    fn draws_sizes(&self) -> bool {
-        self.workload.draws_sizes()
-    }
-
     fn uses_data_before(&self) -> bool {
         self.workload.uses_data_before()
+    }
+
+    fn draws_sizes(&self) -> bool {
+        self.workload.draws_sizes()
     }
 
     fn slicing(&self) -> Slicing {
@@ -130,12 +161,47 @@ impl Workload for Aligned {
         self.workload.measure(phase, place)
     }
 
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        self.placed(&self.workload.evaluate(outcomes))
+    fn measure_told(
+        &self,
+        phase: usize,
+        place: &Place<'_>,
+        told: &dyn Acknowledged,
+    ) -> Result<PhaseOutcome, WorkloadError> {
+        self.workload.measure_told(phase, place, told)
     }
 
-    fn resolution(&self, outcomes: &[PhaseOutcome], _values: &[Option<f64>]) -> Vec<Option<f64>> {
-        let values = self.workload.evaluate(outcomes);
-        self.placed(&self.workload.resolution(outcomes, &values))
+    fn planned(&self, place: &Place<'_>) -> Vec<LedgerLine> {
+        self.workload.planned(place)
+    }
+
+    fn promised(&self, place: &Place<'_>, outcome: &PhaseOutcome) -> Vec<LedgerLine> {
+        self.workload.promised(place, outcome)
+    }
+
+    fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        self.workload.finish(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// Names of the functions that stand one level deep in a block of a source.
+    fn functions<'a>(source: &'a str, block: &str) -> BTreeSet<&'a str> {
+        let (_, rest) = source.split_once(block).unwrap();
+        let (inside, _) = rest.split_once("\n}").unwrap();
+        let lines = inside
+            .lines()
+            .filter_map(|line| line.strip_prefix("    fn "));
+        lines.filter_map(|line| line.split('(').next()).collect()
+    }
+
+    #[test]
+    fn all_that_a_workload_says_is_passed_on() {
+        let all = functions(include_str!("kind.rs"), "pub trait Workload: Send + Sync {");
+        assert!(all.len() > 20, "{all:?}");
+        let passed_on = functions(include_str!("aligned.rs"), "impl Workload for Aligned {");
+        assert_eq!(all, passed_on);
     }
 }
