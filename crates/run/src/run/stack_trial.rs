@@ -11,6 +11,7 @@ use super::phases::PeerPhases;
 use super::runner::{Observed, Stages, carry_out, failed};
 use super::sliced::{self, SlicedPart};
 use super::trial::{Before, Trial, TrialSite};
+use stackrace_base::event::histogram::OPERATIONS_FOR_P999;
 use stackrace_base::event::{Counted, Ended, FailureCause, Observation};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
@@ -95,6 +96,22 @@ impl<'a> StackTrial<'a> {
         // Each machine or client lays out data of its own: only those of one alone may stay.
         self.data = self.trial.data_to_keep(&self.site.directory);
         Ok(())
+    }
+
+    /// A trial without the figure that is judged says nothing: a verdict would call it "too few rounds".
+    fn has_what_is_judged(&self, outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
+        let judged = self.trial.head().metrics.first();
+        let (Some(metric), Some(None)) = (judged, self.observation.metrics.first()) else {
+            return Ok(());
+        };
+        let all = outcomes.iter().flat_map(|outcome| &outcome.ops);
+        let count: u64 = all.map(|op| op.count).sum();
+        Err(failed(format!(
+            "there is no {} of {} (a 99.9th percentile takes {} of its kind): let it measure more, or name another metric",
+            metric.name,
+            unit::counted(count as usize, "operation"),
+            unit::counted(OPERATIONS_FOR_P999 as usize, "operation")
+        )))
     }
 
     /// Adds what all machines did together, where the study asks for it, and says what each of the
@@ -331,11 +348,11 @@ impl Stages for StackTrial<'_> {
         observation.metrics = workload.evaluate(outcomes);
         observation.resolution = workload.resolution(outcomes, &observation.metrics);
         match &mut self.by {
-            MeasuredBy::Clients(conductor) => return conductor.conclude(observation),
+            MeasuredBy::Clients(conductor) => conductor.conclude(observation)?,
             MeasuredBy::Machines(_) => self.add_up(),
             MeasuredBy::Slices(_) => {}
         }
-        Ok(())
+        self.has_what_is_judged(outcomes)
     }
 
     fn end_others(&mut self) {
