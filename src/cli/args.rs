@@ -118,17 +118,18 @@ pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failu
     }))
 }
 
-/// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads a
-/// workload as it is typed, `variable` has the environment, which a job may use.
+/// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads the
+/// values of --with and --find-rate, `variable` has the environment, which a job may use.
 ///
 /// # Errors
 /// There is no such workload, its settings are wrong, or the job file cannot be read.
 pub(super) fn own_program(
     typed: OwnProgramArgs,
-    workload: &dyn Fn(&str) -> Result<Settings, Failure>,
+    workload: &dyn Fn(Option<&str>, Option<&str>) -> Result<Option<Settings>, Failure>,
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
-    let given = typed.with.is_some() || typed.fio.is_some() || !typed.command.is_empty();
+    let measures = typed.with.is_some() || typed.find_rate.is_some();
+    let given = measures || typed.fio.is_some() || !typed.command.is_empty();
     let read = |file: PathBuf| {
         let text = job_file::read(&file, variable)?;
         Ok(OwnJob { file, text })
@@ -139,7 +140,7 @@ pub(super) fn own_program(
         false => (typed.metric, None),
     };
     Ok(given.then_some(OwnProgram {
-        workload: typed.with.as_deref().map(workload).transpose()?,
+        workload: workload(typed.with.as_deref(), typed.find_rate.as_deref())?,
         fio,
         command: typed.command,
         prepare: typed.prepare,

@@ -13,7 +13,6 @@ use super::words::{no_such, unknown};
 use crate::commands::compare::{self, CompareRequest};
 use crate::commands::own_program;
 use stackrace_base::unit;
-use stackrace_load::programs::fio::FIO;
 use stackrace_places::place::clients::AskedClients;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::study_file::Overrides;
@@ -65,11 +64,10 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
-    let typed = |workload: &str| match workload.split_whitespace().next() {
-        Some(FIO) => {
-            Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
-        }
-        _ => load::workload(workload),
+    let typed = |with: Option<&str>, bound: Option<&str>| match (with, bound) {
+        (with, Some(bound)) => load::find_rate(with, bound).map(Some),
+        (Some(with), None) => load::workload(with).map(Some),
+        (None, None) => Ok(None),
     };
     if let Some(own) = args::own_program(verb.own, &typed, &variable)? {
         if verb.print_study {

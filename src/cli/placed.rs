@@ -125,6 +125,7 @@ fn value(option: &str, place: AskedPlace) -> &'static str {
         "clock" => "real",
         "confidence" => "99 %",
         "drive" => "seagate-st3000dm001",
+        "find-rate" => "p99 <= 5 ms",
         "for" => "files",
         "html" => "page.html",
         "margin" | "within" => "3 %",

@@ -406,6 +406,34 @@ impl PhaseOutcome {
         }
     }
 
+    /// Adds a phase that followed this one, as if both were one: what lay between them is left out.
+    pub fn followed_by(&mut self, next: PhaseOutcome) {
+        self.ended = next.ended;
+        let outstanding = |phase: &Self| phase.depth_achieved * phase.elapsed_ns as f64;
+        let both = outstanding(self) + outstanding(&next);
+        self.elapsed_ns += next.elapsed_ns;
+        self.depth_achieved = both / self.elapsed_ns.max(1) as f64;
+        self.cpu_user_ns += next.cpu_user_ns;
+        self.cpu_system_ns += next.cpu_system_ns;
+        for op in next.ops {
+            match self.ops.iter_mut().find(|own| own.op == op.op) {
+                Some(own) => own.merge(&op),
+                None => self.ops.push(op),
+            }
+        }
+        merge_timings(&mut self.lateness, next.lateness.as_ref());
+        self.unissued += next.unissued;
+        self.verified_bytes += next.verified_bytes;
+        self.series.extend(next.series);
+        self.error = self.error.take().or(next.error);
+        self.short += next.short;
+        self.clock_error = self.clock_error.max(next.clock_error);
+        self.clock_back += next.clock_back;
+        // Of one phase alone; of several they would need its place in time.
+        self.threads.clear();
+        self.stretches.clear();
+    }
+
     /// Processor time of the process, in user mode and in the kernel, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns + self.cpu_system_ns

@@ -23,7 +23,7 @@ use stackrace_load::programs::fio::FIO;
 use stackrace_machine::observe;
 use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
-pub(super) use words::workload;
+pub(super) use words::{find_rate, workload};
 
 /// Advice after a second Ctrl-C.
 const LEFT: &str = "`stackrace clean` removes what is left";

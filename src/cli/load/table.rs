@@ -78,7 +78,9 @@ pub(super) fn render(
             text.fact("cpu", &cpu(outcome, own_ns));
         }
     }
-    if loaded.outcomes.iter().all(|outcome| outcome.ops.is_empty()) {
+    // What was worked out of the operations stands in no line of theirs.
+    let told = |outcome: &PhaseOutcome| outcome.ops.is_empty() || !outcome.reported.is_empty();
+    if loaded.outcomes.iter().all(told) {
         text.push_str(&metrics(loaded));
     }
     if let Some(audit) = audit {

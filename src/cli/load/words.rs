@@ -6,11 +6,12 @@ use super::super::failure::Failure;
 use super::super::variable::variable;
 use super::super::words::unknown;
 use crate::commands::load_target::LoadTarget;
+use stackrace_base::event::shell;
 use stackrace_base::failure::next_line;
 use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
 use stackrace_load::programs;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
-use stackrace_load::workload::WorkloadKind;
+use stackrace_load::workload::{WorkloadKind, find_rate};
 use stackrace_run::prepare::job_file;
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
@@ -105,15 +106,51 @@ fn typed(help: &str) -> String {
 /// # Errors
 /// There is no such workload, or its settings are wrong.
 pub(in crate::cli) fn workload(workload: &str) -> Result<Settings, Failure> {
-    let mut words = workload.split_whitespace().map(str::to_owned);
+    match split(workload)? {
+        (name, _) if name == FIO => {
+            Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
+        }
+        (name, words) => named(&name, &words),
+    }
+}
+
+/// The workload that finds the rate of random I/O at which a latency keeps `bound`; `with`: the I/O, as
+/// `compare --with` is given it.
+///
+/// # Errors
+/// The workload is another one, or its settings are wrong.
+pub(in crate::cli) fn find_rate(with: Option<&str>, bound: &str) -> Result<Settings, Failure> {
+    let default = format!("{} mode=read size=1GiB", find_rate::SEARCHED);
+    let (name, mut words) = split(with.unwrap_or(&default))?;
+    if name != find_rate::SEARCHED {
+        let told = format!("--find-rate takes random reads and writes, not \"{name}\"");
+        return Err(
+            Failure::usage(told).next(format!("write --with \"{default}\", or leave --with out"))
+        );
+    }
+    words.push(format!("{}={bound}", find_rate::BOUND.name));
+    named(find_rate::NAME, &words)
+}
+
+/// The name of a workload and its settings, with the quotes of a shell.
+fn split(workload: &str) -> Result<(String, Vec<String>), Failure> {
+    let Some(words) = shlex::split(workload) else {
+        let told = format!("a quote is open in --with {}", shell(&[workload]));
+        return Err(Failure::usage(told).next("close it, or leave it out"));
+    };
+    let mut words = words.into_iter();
     let name = words.next().unwrap_or_default();
+    Ok((name, words.collect()))
+}
+
+/// The workload of that name with these settings, checked.
+fn named(name: &str, words: &[String]) -> Result<Settings, Failure> {
     let mut kinds = programs::workloads().iter();
     let Some(kind) = kinds.find(|kind| kind.name == name) else {
         let names: Vec<&str> = programs::workloads().iter().map(|kind| kind.name).collect();
-        return Err(unknown("workload", &name, &names));
+        return Err(unknown("workload", name, &names));
     };
-    let words: Vec<String> = words.collect();
-    let settings = read(kind, &words, &LoadTarget::Directory(PathBuf::new()))?;
+    let settings = read(kind, words, &LoadTarget::Directory(PathBuf::new()))?;
     let parsed = (kind.parse)(&settings);
     parsed.map_err(|refusal| refused(&[refusal]))?;
     Ok(settings)

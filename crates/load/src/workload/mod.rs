@@ -12,6 +12,7 @@ mod copy_tree;
 mod delete_tree;
 mod extract_tar;
 mod files;
+pub mod find_rate;
 mod kept;
 mod kind;
 mod mend_pool;
@@ -46,6 +47,7 @@ pub const ALL: &[WorkloadKind] = &[
     delete_tree::KIND,
     extract_tar::KIND,
     files::KIND,
+    find_rate::KIND,
     mend_pool::KIND,
     migrate_pool::KIND,
     promises::KIND,

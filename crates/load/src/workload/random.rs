@@ -8,30 +8,22 @@
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
-use super::block::{BlockIo, Frame, access};
+use super::block::{BlockIo, Frame, access, read_share};
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
-use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
+use stackrace_base::setting::{OverShell, Refusal, Settings};
 use stackrace_base::unit;
-
-/// Share of reads; `None` where a setting of its own says it.
-const MODE: ChoiceDoc<Option<f64>> = choice!(
-    "mode",
-    ["read" => Some(1.0), "write" => Some(0.0), "mixed" => None],
-    "",
-    "Read, write, or both.",
-);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "random",
     summary: "random reads, writes or a mix, at any block size and queue depth",
     source: "the common core of fio rw=randread/randwrite/randrw and sysbench rndrd/rndwr/rndrw",
     settings: &[
-        MODE.doc.required(),
+        word::MODE.doc.required(),
         word::SIZE,
         word::FILES,
-        SettingDoc::share("read-share", "60 %", "Share of reads in a mix."),
+        word::READ_SHARE,
         block_size("4 KiB"),
         word::BLOCK_SIZES,
         word::ALIGN,
@@ -80,20 +72,7 @@ impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         // The share decides everything else: which operations exist, what is made durable, what is
         // reported.
-        let read_share = match settings.choice(MODE)? {
-            Some(_) if settings.given("read-share") => {
-                return Err(settings.refuse(
-                    "read-share",
-                    format!(
-                        "read-share means nothing with mode = \"{}\"",
-                        settings.text("mode")?
-                    ),
-                    "write mode = \"mixed\", or leave read-share out",
-                ));
-            }
-            Some(share) => share,
-            None => settings.share("read-share")?,
-        };
+        let read_share = read_share(settings)?;
         let frame = Frame {
             access: access(settings)?,
             read_share,

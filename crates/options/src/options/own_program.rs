@@ -6,9 +6,9 @@ use clap::Args;
 
 /// Options beside which there is no command, and so nothing that an option of a command could mean.
 // Said of each of them: the parser drops "requires" where what is required conflicts with something given.
-const NO_COMMAND: [&str; 5] = ["with", "fio", "purpose", "size", "like"];
+const NO_COMMAND: [&str; 6] = ["with", "fio", "find_rate", "purpose", "size", "like"];
 /// Those beside which there is neither a command nor a job of fio.
-const NO_PROGRAM: [&str; 4] = ["with", "purpose", "size", "like"];
+const NO_PROGRAM: [&str; 5] = ["with", "find_rate", "purpose", "size", "like"];
 
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]
@@ -18,6 +18,10 @@ pub struct OwnProgramArgs {
     /// "postgresql scale=10"; see `stackrace show workloads`
     #[arg(long, value_name = "WORKLOAD", group = "own", conflicts_with_all = ["purpose", "size", "like", "command"])]
     pub with: Option<String>,
+    /// Compare the highest rate of operations that keeps a latency: "p99 <= 5 ms". It is that of random reads of 4 KiB in
+    /// 1 GiB, or of --with "random mode=… size=…"; see `stackrace show workload find-rate`
+    #[arg(long, value_name = "BOUND", conflicts_with_all = ["purpose", "size", "like", "fio", "command", "metric"])]
+    pub find_rate: Option<String>,
     /// Compare with this job file of fio, by the fio that is installed: all figures of its report. The
     /// job may name no file outside of the directory that it runs in
     #[arg(long, value_name = "JOB.fio", groups = ["program", "own"], conflicts_with_all = ["purpose", "size", "like", "with"])]

@@ -176,6 +176,7 @@ pub const OPTIONS: &[PlacedOption] = &[
     ),
     everywhere("each"),
     everywhere("events"),
+    everywhere("find-rate"),
     everywhere("fio"),
     everywhere("for"),
     everywhere("full"),

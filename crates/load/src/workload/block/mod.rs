@@ -9,5 +9,5 @@ mod phase;
 mod tests;
 pub mod words;
 
-pub use parse::{access, at_least_one, content, size};
+pub use parse::{access, at_least_one, content, read_share, size};
 pub use phase::*;

@@ -7,8 +7,8 @@ use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacin
 use super::phase::{BlockIo, Frame};
 use super::words::{
     ACCESS, ARRIVALS, AccessLaw, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE,
-    FILES, FSYNC_AT_END, HOT_RANGE, HOT_SHARE, OpenSync, PASSES, PREALLOCATE, QUEUE_DEPTH,
-    READ_FIRST, SAME_DATA, SYNC, THINK_TIME, THREADS, VERIFY,
+    FILES, FSYNC_AT_END, HOT_RANGE, HOT_SHARE, MODE, OpenSync, PASSES, PREALLOCATE, QUEUE_DEPTH,
+    READ_FIRST, READ_SHARE, SAME_DATA, SYNC, THINK_TIME, THREADS, VERIFY,
 };
 use stackrace_base::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use stackrace_base::unit;
@@ -169,6 +169,22 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+/// Reads the share of reads, as `mode` and `read-share` say.
+pub fn read_share(settings: &Settings) -> Result<f64, Refusal> {
+    match settings.choice(MODE)? {
+        Some(_) if settings.given(READ_SHARE.name) => Err(settings.refuse(
+            READ_SHARE.name,
+            format!(
+                "read-share means nothing with mode = \"{}\"",
+                settings.text("mode")?
+            ),
+            "write mode = \"mixed\", or leave read-share out",
+        )),
+        Some(share) => Ok(share),
+        None => settings.share(READ_SHARE),
+    }
 }
 
 /// Reads the order in which blocks are visited, as `access` and its parameters say.

@@ -51,6 +51,16 @@ pub const ALIGN: SettingDoc = SettingDoc::bytes(
     "",
     "Blocks begin at multiples of this; their own size unless given.",
 );
+/// Share of reads; `None` where [`READ_SHARE`] says it.
+pub const MODE: ChoiceDoc<Option<f64>> = choice!(
+    "mode",
+    ["read" => Some(1.0), "write" => Some(0.0), "mixed" => None],
+    "",
+    "Read, write, or both.",
+);
+/// Share of reads in a mix, from 0 % to 100 %; only with `mixed` of [`MODE`].
+pub const READ_SHARE: SettingDoc =
+    SettingDoc::share("read-share", "60 %", "Share of reads in a mix.");
 /// Number of threads, at least 1; each has its own queue.
 pub const THREADS: SettingDoc = SettingDoc::count("threads", "1", "Threads.");
 /// Queue depth of each thread: that of all together is this times the threads.

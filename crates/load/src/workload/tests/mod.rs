@@ -112,6 +112,7 @@ fn every_workload_reports_every_metric_it_names() {
         "\"bonnie++\" = { version = \"1.03\", size = \"2 MiB\", files = 100, content = \"random\" }",
         "\"bonnie++\" = { size = \"2 MiB\", files = 0, fast = true, seeks = 100, seekers = 2 }",
         "\"bonnie++\" = { version = \"1.03\", size = \"0 B\", files = 50, links = \"hard\" }",
+        "find-rate = { mode = \"read\", size = \"1 MiB\", bound = \"p50 <= 1 min\", direct = false, step = \"20 ms\" }",
         "copy-file = { size = \"1 MiB\" }",
         "postmark = { number = 40, transactions = 100 }",
         "postmark = { number = 40, transactions = 100, seed = 42, size-low = \"1 KiB\", size-high = \"2 KiB\", subdirectories = 3, read-block = \"4 KiB\", write-block = \"100 B\", buffering = false, bias-read = 3, bias-create = 6, sync-at-end = true }",

@@ -198,10 +198,15 @@ fn settings_of_another_database_are_refused_with_those_of_its_own() {
 }
 
 /// Workloads with direct I/O, each with the settings that decide where its requests begin and how long they are.
-const DIRECT: [(&str, &str, &[&str]); 9] = [
+const DIRECT: [(&str, &str, &[&str]); 10] = [
     (
         "random",
         "mode = \"write\", size = \"64 KiB\", access = \"uniform\", operations = 8",
+        &["block-size", "align"],
+    ),
+    (
+        "find-rate",
+        "mode = \"read\", size = \"64 KiB\", bound = \"mean <= 1 min\", step = \"1 ms\"",
         &["block-size", "align"],
     ),
     (
