@@ -9,7 +9,17 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 20] = [
+const ELSEWHERE: [(&str, &[&str], &str); 22] = [
+    (
+        "crates/places/src/place/options.rs",
+        &["find-rate"],
+        "the option --find-rate",
+    ),
+    (
+        "src/cli/placed.rs",
+        &["find-rate"],
+        "the option --find-rate",
+    ),
     (
         "crates/options/src/options/own_program.rs",
         &["fio"],
