@@ -61,9 +61,9 @@ impl Store {
     pub(super) fn listed(&self, known: &Summaries) -> Result<Vec<ListedRun>, RecordError> {
         let seen = self.each(|run, dir| SeenRun {
             run,
-            state: dir.and_then(|dir| dir.state(LOG)),
+            state: dir.and_then(|(_, state)| state),
             tags: dir
-                .map(tags::read)
+                .map(|(dir, _)| tags::read(dir))
                 .unwrap_or_default()
                 .into_iter()
                 .collect(),
