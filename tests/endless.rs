@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::{Ground, Said};
+use stackrace_test_needs as needs;
 
 /// The same command, which gets no more memory than this.
 #[expect(
@@ -178,23 +179,78 @@ fn postmark_obeys_no_file_that_another_user_can_write() {
     clippy::disallowed_methods,
     reason = "a shell sets the limit for the program under test"
 )]
-fn a_limit_on_open_files_is_refused_before_anything_is_made() {
+fn a_limit_that_is_too_low_is_refused_before_anything_is_made() {
+    needs::root();
     let ground = Ground::new();
     ground.make_dir("data");
     let load = ["load", "data", "sequential", "mode=write", "size=1MiB"];
-    for (words, files) in [(&load[..], 8), (&load, 20), (&["run", "demo"], 16)] {
+    let compare = ["compare", "data", "data", "--anyway"];
+    let run = ["run", "demo"];
+    // Limits on processes do not hold for root.
+    let other = "exec setpriv --reuid=65534 --clear-groups \"$0\" \"$@\"";
+    let same = "exec \"$0\" \"$@\"";
+    let cases = [
+        (
+            &load[..],
+            "ulimit -n 6",
+            same,
+            "files open at once",
+            "ulimit -n",
+        ),
+        (
+            &load,
+            "ulimit -n 20",
+            same,
+            "files open at once",
+            "ulimit -n",
+        ),
+        (
+            &run,
+            "ulimit -n 16",
+            same,
+            "files open at once",
+            "ulimit -n",
+        ),
+        (
+            &compare,
+            "ulimit -n 5",
+            same,
+            "files open at once",
+            "ulimit -n",
+        ),
+        (
+            &load,
+            "ulimit -f 0",
+            same,
+            "write files of 0 bytes",
+            "ulimit -f",
+        ),
+        (&run, "ulimit -f 100", same, "write files of", "ulimit -f"),
+        (
+            &load,
+            "prlimit --pid $$ --nproc=1",
+            other,
+            "threads cannot be started",
+            "ulimit -u",
+        ),
+        (
+            &run,
+            "prlimit --pid $$ --nproc=4",
+            other,
+            "threads cannot be started",
+            "ulimit -u",
+        ),
+    ];
+    for (words, limit, exec, refused, next) in cases {
         let program = ground.program(words);
-        let line = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
         let limited = Command::new("sh")
-            .args(["-c", &line])
+            .args(["-c", &format!("{limit}; {exec}")])
             .arg(program.get_program())
             .args(program.get_args())
             .current_dir(ground.path())
             .output();
         let said = Said::of(&limited.unwrap());
-        said.ended(3)
-            .err_has("files open at once")
-            .err_has("ulimit -n");
+        said.ended(3).err_has(refused).err_has(next);
         assert!(!ground.store().join("runs").exists(), "a run was begun");
         assert_eq!(ground.left(), [""; 0]);
     }
@@ -203,7 +259,7 @@ fn a_limit_on_open_files_is_refused_before_anything_is_made() {
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
-        a_limit_on_open_files_is_refused_before_anything_is_made,
+        a_limit_that_is_too_low_is_refused_before_anything_is_made,
         an_endless_device_is_refused_with_the_limit_and_advice,
         an_endless_fifo_is_refused_and_a_short_one_is_read,
         an_endless_line_at_postmarks_prompt_is_refused,

@@ -8,6 +8,7 @@ use super::failure::{self, Failure};
 use super::terminal::error;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_engine::front;
 use stackrace_engine::waits::{StorageWait, storage_waits, storage_waits_of};
 use stackrace_machine::host::process;
 
@@ -41,6 +42,8 @@ pub(super) fn catch_interrupt(
                     Some(command) => format!("{command} goes on until its {wait} returns\n"),
                 });
             }
+            // Who waits for this program waits no longer, whatever the kernel still keeps of it.
+            let _ = front::let_go(failure::INTERRUPTED);
             // The journal is on disk, so that ending here loses nothing but time.
             std::process::exit(i32::from(failure::INTERRUPTED));
         }

@@ -44,6 +44,7 @@ mod variable;
 mod verdict;
 mod words;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
@@ -62,6 +63,7 @@ use stackrace_places::place::worker::StudyWorker;
 use stackrace_remote::agent::program::Program;
 use stackrace_remote::agent::worker;
 use stackrace_run::prepare::context::Context;
+use stackrace_run::prepare::preflight::check_limits;
 use stackrace_show::report::Screen;
 
 /// First steps, for one who typed the name alone. It is still a mistake (code 2): a script whose variable was empty
@@ -92,7 +94,14 @@ pub(crate) fn main() -> ExitCode {
             // Before anything is touched.
             let verb = matches.subcommand_name().unwrap_or_default();
             let works = works_on(verb, std::env::consts::OS);
-            works.and_then(|()| dispatch(&matches))
+            let allowed =
+                works.and_then(
+                    |()| match TOUCHES_STORAGE.contains(&verb) && verb != "clean" {
+                        true => check_limits(),
+                        false => Ok(()),
+                    },
+                );
+            allowed.and_then(|()| dispatch(&matches))
         }
         Err(_) if std::env::args_os().len() == 1 => {
             error(BEGIN);
@@ -279,6 +288,20 @@ fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
 
 /// Commands that raise stacks and measure them, which needs Linux's mounts, devices and `/proc`.
 const LINUX_ALONE: [&str; 5] = ["agent", "compare", "lab", "resume", "run"];
+
+/// Commands with calls to storage that may not return.
+const TOUCHES_STORAGE: [&str; 5] = ["clean", "compare", "load", "resume", "run"];
+
+/// Puts a process in front of this one, where a person waits for a command that touches storage: storage that hangs must
+/// not hold a terminal. Elsewhere the number of the process is that of the one which works, for those who stop,
+/// watch or kill it.
+pub(crate) fn stay_free() {
+    let terminal = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
+    let mut words = std::env::args_os().skip(1);
+    if terminal && words.any(|word| TOUCHES_STORAGE.iter().any(|verb| word == *verb)) {
+        stackrace_engine::front::put_in_front();
+    }
+}
 
 /// Refuses a command that cannot work on this system, before anything is touched.
 fn works_on(verb: &str, system: &str) -> Result<(), Failure> {

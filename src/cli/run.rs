@@ -59,9 +59,9 @@ pub(super) fn asked<'a>(
         typed: &setting.typed,
         lab,
         machines: args::machines(&verb.there),
-        wipe: &verb.wipe,
-        allow_commands: verb.allow_commands,
-        anyway: verb.anyway,
+        wipe: &verb.permitted.wipe,
+        allow_commands: verb.permitted.allow_commands,
+        anyway: verb.permitted.anyway,
         power: args::power(&verb.power)?,
     };
     Ok((study, place))
@@ -127,9 +127,9 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let session = &setting.session;
     let store = session.open_store()?;
     let (stopped, mut study) = Stopped::open(&store, &verb.run)?;
-    study_file::check_wipe(&study, &verb.wipe)?;
+    study_file::check_wipe(&study, &verb.permitted.wipe)?;
     // The study is in the log, and a log is data: the permission was given to another command line.
-    permission::check(&study, verb.allow_commands)?;
+    permission::check(&study, verb.permitted.allow_commands)?;
     let more = Longer {
         time_ns: time("--more-time", verb.more_time.as_ref())?,
         rounds: verb.rounds,
@@ -151,8 +151,8 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         typed: &setting.typed,
         ssh: reach,
         allocation: verb.allocation.nodes(),
-        wipe: &verb.wipe,
-        anyway: verb.anyway,
+        wipe: &verb.permitted.wipe,
+        anyway: verb.permitted.anyway,
         power: args::power(&verb.power)?,
     };
     let finished = asked::resume(session, of, stopped, reach, setting, &images::of)?;

@@ -507,6 +507,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_full_disk_fails_its_trial_and_no_other,
         a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
         storage_that_hangs_is_named_and_keeps_neither_ctrl_c_nor_clean,
+        at_a_terminal_the_second_ctrl_c_ends_the_command_while_storage_hangs,
+        at_a_terminal_a_command_is_ended_and_killed_as_anywhere,
         a_log_that_is_cut_while_the_run_goes_on_ends_it_without_a_verdict,
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,

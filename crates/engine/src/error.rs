@@ -81,6 +81,19 @@ fn switch(disabled: Option<u8>) -> String {
 }
 
 impl StartError {
+    /// The number that the system gave (raw errno); `None` if it is not the system that refuses.
+    pub fn errno(&self) -> Option<i32> {
+        let errno = match self {
+            Self::Open { errno, .. }
+            | Self::Preallocate { errno, .. }
+            | Self::Memory { errno, .. }
+            | Self::Thread { errno } => *errno,
+            Self::LayOut(error) => error.errno,
+            Self::Spec { .. } | Self::DirectRefused { .. } | Self::Ring { .. } | Self::NoRing => 0,
+        };
+        (errno != 0).then_some(errno)
+    }
+
     /// Advice to the user: one sentence that begins with a verb.
     pub fn next(&self) -> String {
         match self {

@@ -19,6 +19,7 @@ pub mod draw;
 mod error;
 pub mod extents;
 pub mod files;
+pub mod front;
 mod gate;
 mod io;
 mod layout;

@@ -1,5 +1,5 @@
-//! Limits on the size of the files this process may write (`RLIMIT_FSIZE`, `ulimit -f`), and on how many it may have
-//! open (`RLIMIT_NOFILE`, `ulimit -n`).
+//! Limits on the size of the files this process may write (`RLIMIT_FSIZE`, `ulimit -f`), on how many it may have
+//! open (`RLIMIT_NOFILE`, `ulimit -n`), and on processes and threads (`RLIMIT_NPROC`, `ulimit -u`).
 //!
 //! A write beyond it raises SIGXFSZ, which ends the process. If the signal is ignored, the write
 //! fails with EFBIG instead, as beyond the largest file of the file system (setrlimit(2)).
@@ -44,10 +44,70 @@ pub(crate) fn words(errno: i32) -> String {
 }
 
 /// Files that a process must be able to have open at once to measure anything.
-pub const OPEN_FILES_MIN: u64 = 64;
+const OPEN_FILES_MIN: u64 = 64;
+/// Size that the log of a small run takes, bytes.
+const FILE_BYTES_MIN: u64 = 1 << 20;
+/// Threads and processes that a run needs beside its first: signals, progress, the commands of a layer, the load.
+const THREADS_MIN: usize = 8;
+/// Stack of a thread that only waits, bytes.
+const SMALL_STACK: usize = 64 << 10;
 
-/// Number of files that this process may have open at once, where that is too few to measure with.
-pub fn too_few_open_files() -> Option<u64> {
-    let limit = getrlimit(Resource::Nofile).current;
-    limit.filter(|&files| files < OPEN_FILES_MIN)
+/// A limit of this process with which nothing can be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LowLimit {
+    /// The limit and what it takes, as a clause.
+    pub said: String,
+    /// Advice: how it is raised.
+    pub next: &'static str,
+}
+
+/// The first limit with which each step would fail in another place.
+pub fn too_low() -> Option<LowLimit> {
+    let below = |resource, least| {
+        let limit = getrlimit(resource).current;
+        limit.filter(|&limit| limit < least)
+    };
+    if let Some(files) = below(Resource::Nofile, OPEN_FILES_MIN) {
+        return Some(LowLimit {
+            said: format!(
+                "this process may have {files} files open at once; to measure takes {OPEN_FILES_MIN}"
+            ),
+            next: "raise the limit (ulimit -n 1024) and start again",
+        });
+    }
+    if let Some(bytes) = below(Resource::Fsize, FILE_BYTES_MIN) {
+        return Some(LowLimit {
+            said: format!(
+                "this process may write files of {bytes} bytes; the log of a run takes {FILE_BYTES_MIN} and more"
+            ),
+            next: "raise the limit (ulimit -f unlimited) and start again",
+        });
+    }
+    threads_missing().map(|error| LowLimit {
+        said: format!("{THREADS_MIN} more threads cannot be started: {error}"),
+        next: "raise the limit on processes (ulimit -u) or on the control group (pids.max) and start again",
+    })
+}
+
+/// Reason why as many threads as a run needs cannot be had. The limits cannot be read off: they count all processes of a
+/// user, or of a control group.
+fn threads_missing() -> Option<std::io::Error> {
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+    let start = |_| {
+        let held = std::sync::Arc::clone(&held);
+        let thread = std::thread::Builder::new().stack_size(SMALL_STACK);
+        // Ends as soon as the other end is gone.
+        thread.spawn(move || drop(held.lock().map(|held| held.recv())))
+    };
+    let threads: Vec<_> = (0..THREADS_MIN).map(start).collect();
+    drop(hold);
+    let mut missing = None;
+    for thread in threads {
+        match thread {
+            Ok(thread) => drop(thread.join()),
+            Err(error) => missing = Some(error),
+        }
+    }
+    missing
 }

@@ -3,14 +3,13 @@
 //! The sources lie on the stack and are cold; the compiler is the machine's, and may be in memory. A
 //! build takes processor time before anything else: see `user time` beside `elapsed`.
 
-use stackrace_base::unit::ShownPath;
 use std::fmt::Write as _;
 
 use stackrace_engine::PhaseOutcome;
 
 use super::git::sync;
 use super::{generated, ran};
-use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble_at};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
@@ -110,8 +109,7 @@ impl Workload for Build {
         );
         let write = |name: &str, text: String| {
             let path = place.directory.join(name);
-            std::fs::write(&path, text)
-                .map_err(|error| trouble(format!("{}: {error}", path.shown())))
+            std::fs::write(&path, text).map_err(|error| trouble_at(&path, error))
         };
         write("objects", objects.join("\n"))?;
         write("Makefile", make)

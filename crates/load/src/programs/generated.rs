@@ -1,13 +1,12 @@
 //! Trees of C sources that follow from a seed: something for git to clone and for cc to compile.
 
-use stackrace_base::unit::ShownPath;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::workload::{WorkloadError, trouble};
+use crate::workload::{WorkloadError, trouble_at};
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_base::unit;
 
@@ -50,7 +49,7 @@ pub(super) fn write_tree(
     bytes: u64,
     seed: u64,
 ) -> Result<Vec<String>, WorkloadError> {
-    let failed = |path: &Path, error: std::io::Error| trouble(format!("{}: {error}", path.shown()));
+    let failed = trouble_at;
     let mut names = Vec::new();
     for file in 0..files {
         let directory = root.join(format!("d{}", file / PER_DIRECTORY));

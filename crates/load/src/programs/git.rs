@@ -3,7 +3,6 @@
 //! The repository lies on the stack, too, and is cold. The clone copies every object (`--no-local`, as
 //! from another machine) and writes the working tree; the other branch differs in half of the files.
 
-use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +13,9 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 use super::generated;
 use super::ran;
 use crate::workload::metric;
-use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{
+    Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble, trouble_at,
+};
 use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -175,7 +176,7 @@ impl Workload for Git {
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         let history = place.directory.join("history");
-        let failed = |error: std::io::Error| trouble(format!("{}: {error}", history.shown()));
+        let failed = |error: std::io::Error| trouble_at(&history, error);
         std::fs::write(&history, self.history(place.seed)).map_err(failed)?;
         // Packed, as a server keeps it; the name of the first branch depends on the version of git.
         let script = "git init -q --bare origin && git -C origin fast-import --quiet < history && git -C origin symbolic-ref HEAD refs/heads/main && git -C origin repack -q -a -d";

@@ -1,17 +1,20 @@
 //! What a workload is: its kind, what it costs, where it works.
 
+use std::any::Any;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use stackrace_engine::promises::Acknowledged;
 use stackrace_engine::shape::Permutation;
-use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
+use stackrace_engine::{ContentLedger, Control, OpError, PhaseOutcome, StartError};
 
 use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
-use stackrace_base::event::{LedgerLine, MetricHead, OperationsOf};
+use stackrace_base::event::{FailureCause, LedgerLine, MetricHead, OperationsOf};
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
-use stackrace_machine::host::{Host, Needs};
+use stackrace_base::unit::ShownPath;
+use stackrace_machine::host::{Host, HostError, Needs};
 
 /// Width of one step of every time series, ns: 100 ms.
 pub const SLICE_NS: u64 = 100_000_000;
@@ -178,8 +181,13 @@ impl Cost {
 
 /// Reason why a workload could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct WorkloadError(pub String);
+#[error("{said}")]
+pub struct WorkloadError {
+    /// Trouble, as a person reads it.
+    pub said: String,
+    /// Cause as the system gave it; `None` if it is none of the system's, or is not known as a value.
+    pub cause: Option<FailureCause>,
+}
 
 /// One workload with its settings.
 pub trait Workload: Send + Sync {
@@ -350,7 +358,76 @@ impl WorkloadKind {
     };
 }
 
-/// A trouble from anything that explains itself.
-pub fn trouble(error: impl std::fmt::Display) -> WorkloadError {
-    WorkloadError(error.to_string())
+/// A trouble from anything that explains itself, with its cause where that is a value.
+pub fn trouble<E: Display + 'static>(error: E) -> WorkloadError {
+    WorkloadError {
+        cause: cause_of(&error),
+        said: error.to_string(),
+    }
+}
+
+/// The same of a file, which the system's error does not name.
+pub fn trouble_at(path: &Path, error: std::io::Error) -> WorkloadError {
+    WorkloadError {
+        said: format!("{}: {error}", path.shown()),
+        ..trouble(error)
+    }
+}
+
+/// The same with what to do about it, which begins with a verb.
+pub fn advised<E: Display + 'static>(error: E, next: &str) -> WorkloadError {
+    WorkloadError {
+        said: format!("{error}; {next}"),
+        ..trouble(error)
+    }
+}
+
+/// Cause of an error of a kind that has it as a value. One place, so that no workload forgets it.
+fn cause_of(error: &dyn Any) -> Option<FailureCause> {
+    if let Some(error) = error.downcast_ref::<HostError>() {
+        return error.cause();
+    }
+    let started = || error.downcast_ref::<StartError>()?.errno();
+    let operated = || Some(error.downcast_ref::<OpError>()?.errno).filter(|errno| *errno != 0);
+    let called = || error.downcast_ref::<std::io::Error>()?.raw_os_error();
+    let errno = started().or_else(operated).or_else(called);
+    errno.map(FailureCause::Errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_engine::Op;
+
+    #[test]
+    fn the_cause_of_a_trouble_is_the_number_that_the_system_gave() {
+        let full = || std::io::Error::from_raw_os_error(28);
+        let operation = || OpError {
+            op: Op::Write,
+            path: "/mnt/a/data".into(),
+            offset: Some(0),
+            errno: 28,
+            detail: String::new(),
+        };
+        let path = Path::new("/mnt/a");
+        let of_the_system = [
+            trouble(full()),
+            trouble_at(path, full()),
+            advised(full(), "make room"),
+            trouble(operation()),
+            advised(StartError::LayOut(operation()), "make room"),
+        ];
+        for one in of_the_system {
+            assert_eq!(one.cause, Some(FailureCause::Errno(28)), "{one}");
+            assert!(one.said.contains("No space left on device"), "{one}");
+        }
+        let wrong_data = OpError {
+            errno: 0,
+            detail: "wrong data".to_owned(),
+            ..operation()
+        };
+        for none in [trouble("it is not so"), trouble(wrong_data)] {
+            assert_eq!(none.cause, None, "{none}");
+        }
+    }
 }

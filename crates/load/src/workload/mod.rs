@@ -36,7 +36,7 @@ mod tree;
 pub use kept::{DataLayout, DataUse, KeptData};
 pub use kind::{
     BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
-    trouble,
+    advised, trouble, trouble_at,
 };
 pub use stackrace_base::setting::OverShell;
 

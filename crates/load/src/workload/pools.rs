@@ -1,7 +1,6 @@
 //! Pools of ZFS as a workload makes them itself: made, filled with a tree, scrubbed, resilvered and
 //! followed to the end, every file checked.
 
-use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome, Slice};
 
-use super::kind::{BareDevices, Place, SLICE_NS, WorkloadError, trouble};
+use super::kind::{BareDevices, Place, SLICE_NS, WorkloadError, trouble, trouble_at};
 use super::metric;
 use super::tree::{FROM, HELD, INVENTED, Source};
 use stackrace_base::event::{Better, MetricHead};
@@ -168,7 +167,7 @@ impl<'a> TrialPool<'a> {
                 // A scrub or resilver with errors has not done the work that is compared.
                 if errors != 0 {
                     let words = format!("{what:?} ended with {errors} errors");
-                    return Err(WorkloadError(words.to_lowercase()));
+                    return Err(trouble(words.to_lowercase()));
                 }
                 return Ok(PhaseOutcome {
                     series,
@@ -271,7 +270,7 @@ fn sums(root: &Path) -> Result<(String, u64), WorkloadError> {
     let mut found = Vec::new();
     let mut bytes = 0;
     while let Some(path) = left.pop() {
-        let failed = |error: std::io::Error| trouble(format!("{}: {error}", path.shown()));
+        let failed = |error: std::io::Error| trouble_at(&path, error);
         let about = path.symlink_metadata().map_err(failed)?;
         let mut hash = blake3::Hasher::new();
         if about.is_dir() {

@@ -103,7 +103,7 @@ impl PostgresServer<'_> {
         // Added: of two lines for one setting the server takes the last.
         let file = std::fs::File::options().append(true).open(&path);
         file.and_then(|mut file| file.write_all(lines.as_bytes()))
-            .map_err(|error| trouble(format!("{}: {error}", path.shown())))
+            .map_err(|error| super::kind::trouble_at(&path, error))
     }
 
     /// Starts the server; it answers when this returns. False: it was stopped, and may be starting.

@@ -1,9 +1,9 @@
 //! What the end of a program means that was run for a trial.
 
-use stackrace_base::event::shell;
+use stackrace_base::event::{FailureCause, shell};
 use std::ffi::OsString;
 
-use super::kind::{WorkloadError, trouble};
+use super::kind::{WorkloadError, advised, trouble};
 use stackrace_base::unit;
 use stackrace_machine::host::HostError;
 use stackrace_machine::host::program::{ProgramCut, ProgramRun};
@@ -17,7 +17,7 @@ const SAID_MAX: usize = 1000;
 pub fn explained(error: HostError) -> WorkloadError {
     match error.next() {
         next if next.is_empty() => trouble(error),
-        next => trouble(format!("{error}; {next}")),
+        next => advised(error, &next),
     }
 }
 
@@ -47,7 +47,14 @@ pub fn judged(
         "" => "it said nothing".to_owned(),
         said => format!("it said last: {said}"),
     };
-    Err(trouble(format!("`{}` {how}; {said}", shell(argv))))
+    let command = shell(argv);
+    Err(WorkloadError {
+        said: format!("`{command}` {how}; {said}"),
+        cause: Some(FailureCause::Command {
+            command,
+            status: ran.status,
+        }),
+    })
 }
 
 /// The last lines of a text.

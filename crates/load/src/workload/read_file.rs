@@ -13,7 +13,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble, trouble_at,
+};
 use super::metric::{Figure, Latency};
 use super::tree::alone;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
@@ -71,7 +73,7 @@ pub(super) fn bring(from: &Path, name: &str, place: &Place<'_>) -> Result<(), Wo
     // A name may be a link to the file; the copy itself follows none.
     let from = from
         .canonicalize()
-        .map_err(|error| trouble(format!("{}: {error}", from.shown())))?;
+        .map_err(|error| trouble_at(&from, error))?;
     let method = CopyMethod::Classic {
         buffer_bytes: COPY_BUFFER_BYTES,
     };

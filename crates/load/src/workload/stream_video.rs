@@ -4,7 +4,6 @@
 //! before it counts as written, and reading starts cold. Every writing makes a new file, as a
 //! recording does.
 
-use stackrace_base::unit::ShownPath;
 use std::num::NonZeroU64;
 
 use stackrace_engine::spec::{
@@ -14,7 +13,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
-use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, advised, trouble_at};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use stackrace_base::event::MetricHead;
@@ -246,7 +245,7 @@ impl Workload for StreamVideo {
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let write = phase.is_multiple_of(2);
         let file = place.directory.join("video");
-        let failed = |error: std::io::Error| trouble(format!("{}: {error}", file.shown()));
+        let failed = |error: std::io::Error| trouble_at(&file, error);
         if write && phase > 0 {
             std::fs::remove_file(&file).map_err(failed)?;
         }
@@ -268,7 +267,10 @@ impl Workload for StreamVideo {
             (Direct::Auto, Err(StartError::DirectRefused { .. })) => run(false),
             (_, done) => done,
         };
-        outcome.map_err(|error| trouble(format!("{error}; {}", error.next())))
+        outcome.map_err(|error| {
+            let next = error.next();
+            advised(error, &next)
+        })
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {

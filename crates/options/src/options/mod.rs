@@ -15,6 +15,7 @@ mod gate;
 mod lab;
 mod output;
 mod own_program;
+mod permitted;
 mod power;
 mod resume;
 mod stored;
@@ -32,6 +33,7 @@ pub use lab::{
 };
 pub use output::OutputArgs;
 pub use own_program::OwnProgramArgs;
+pub use permitted::Permitted;
 pub use power::PowerArgs;
 pub use resume::Resume;
 pub use stored::{Export, Push, Runs, RunsVerb};
@@ -333,15 +335,9 @@ pub struct Run {
     /// Limits of the run.
     #[command(flatten)]
     pub how_long: HowLong,
-    /// Allow this disk to be wiped although it holds data; may be given several times
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub wipe: Vec<String>,
-    /// Run the commands that the study gives, with your rights
-    #[arg(long)]
-    pub allow_commands: bool,
-    /// Start even where another run measures in the same directories
-    #[arg(long)]
-    pub anyway: bool,
+    /// What is permitted.
+    #[command(flatten)]
+    pub permitted: Permitted,
     /// Other machines.
     #[command(flatten)]
     pub there: There,

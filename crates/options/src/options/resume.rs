@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::clients::Allocation;
 use super::output::OutputArgs;
+use super::permitted::Permitted;
 use super::power::PowerArgs;
 use super::there::Reach;
 
@@ -29,15 +30,9 @@ pub struct Resume {
     /// Stop when it is sure which one is faster
     #[arg(long, conflicts_with_all = ["within", "rounds"])]
     pub quick: bool,
-    /// Allow this disk to be wiped although it holds data; may be given several times
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub wipe: Vec<String>,
-    /// Run the commands that the study gives, with your rights
-    #[arg(long)]
-    pub allow_commands: bool,
-    /// Go on even where another run measures in the same directories
-    #[arg(long)]
-    pub anyway: bool,
+    /// What is permitted.
+    #[command(flatten)]
+    pub permitted: Permitted,
     /// Ways to other machines.
     #[command(flatten)]
     pub reach: Reach,

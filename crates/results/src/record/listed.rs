@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 use super::error::RecordError;
 use super::index::{Index, Unhealed};
@@ -61,9 +61,9 @@ impl Store {
     pub(super) fn listed(&self, known: &Summaries) -> Result<Vec<ListedRun>, RecordError> {
         let seen = self.each(|run, dir| SeenRun {
             run,
-            state: dir.and_then(|dir| dir.state(LOG)),
+            state: dir.and_then(|(_, state)| state),
             tags: dir
-                .map(tags::read)
+                .map(|(dir, _)| tags::read(dir))
                 .unwrap_or_default()
                 .into_iter()
                 .collect(),
@@ -105,32 +105,42 @@ impl Store {
     /// The index cannot be written.
     pub fn reindex(&self) -> Result<Index, RecordError> {
         let ids = Arc::new(self.ids()?);
-        Index::rebuild(self.dir(), || self.read_side_by_side(&ids).into_iter())
+        Index::rebuild(self.dir(), || self.read_side_by_side(&ids))
     }
 
-    /// Reads runs ahead of the one who enters them. One damaged log must not keep the others out.
-    fn read_side_by_side(&self, ids: &Arc<Vec<String>>) -> Receiver<IndexedRun> {
+    /// Reads runs ahead of the one who enters them; where no thread can be had, as they are entered.
+    fn read_side_by_side(&self, ids: &Arc<Vec<String>>) -> Box<dyn Iterator<Item = IndexedRun>> {
         let readers = std::thread::available_parallelism().map_or(1, usize::from);
         // As many wait as are read: a record can take a lot of memory.
         let (give, take) = sync_channel(1);
         let next = Arc::new(AtomicUsize::new(0));
+        let mut started = false;
         for _ in 0..readers.min(READERS_MAX) {
-            let (store, ids) = (self.clone(), Arc::clone(ids));
-            let (give, next) = (give.clone(), Arc::clone(&next));
-            std::thread::spawn(move || {
-                while let Some(run) = ids.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let state = store.lasting(run);
-                    let Ok(record) = store.read_run(run) else {
-                        continue;
-                    };
-                    // None is taken any more: the index could not be written.
-                    if give.send((record, state)).is_err() {
-                        return;
-                    }
-                }
-            });
+            let mut runs = self.indexed(ids, &next);
+            let give = give.clone();
+            // Ends also when none is taken any more: the index could not be written.
+            let reader = move || drop(runs.try_for_each(|run| give.send(run)));
+            started |= std::thread::Builder::new().spawn(reader).is_ok();
         }
-        take
+        match started {
+            true => Box::new(take.into_iter()),
+            false => Box::new(self.indexed(ids, &next)),
+        }
+    }
+
+    /// Runs that none of those who share `next` has read yet. One damaged log must not keep the others out.
+    fn indexed(
+        &self,
+        ids: &Arc<Vec<String>>,
+        next: &Arc<AtomicUsize>,
+    ) -> impl Iterator<Item = IndexedRun> + Send + use<> {
+        let (store, ids, next) = (self.clone(), Arc::clone(ids), Arc::clone(next));
+        let each = std::iter::from_fn(move || {
+            let run = ids.get(next.fetch_add(1, Ordering::Relaxed))?;
+            let state = store.lasting(run);
+            Some(store.read_run(run).ok().map(|record| (record, state)))
+        });
+        each.flatten()
     }
 
     /// State of a log that no program writes.

@@ -1,6 +1,7 @@
 -- Schema of stackrace.db; every column is explained in docs/formats/index.md.
 -- Times of day are RFC 3339 in UTC, durations nanoseconds, amounts bytes. Everything here is
--- derived from the logs in runs/: it may be deleted and rebuilt at any time.
+-- derived from the logs in runs/: it may be deleted and rebuilt at any time. Tables of many rows
+-- are kept in the order of their keys alone (WITHOUT ROWID): half the size, and half the time of a rebuild.
 CREATE TABLE runs (
     run             TEXT PRIMARY KEY,
     format          INTEGER NOT NULL,
@@ -38,7 +39,7 @@ CREATE TABLE environment (
     name  TEXT NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (run, fact)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE configurations (
     run           TEXT NOT NULL REFERENCES runs,
@@ -46,7 +47,7 @@ CREATE TABLE configurations (
     name          TEXT NOT NULL,
     dropped_after INTEGER,
     PRIMARY KEY (run, configuration)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE levels (
     run           TEXT NOT NULL REFERENCES runs,
@@ -54,7 +55,7 @@ CREATE TABLE levels (
     factor        TEXT NOT NULL,
     level         TEXT NOT NULL,
     PRIMARY KEY (run, configuration, factor)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workloads (
     run      TEXT NOT NULL REFERENCES runs,
@@ -64,7 +65,7 @@ CREATE TABLE workloads (
     summary  TEXT NOT NULL,
     weight   REAL NOT NULL,
     PRIMARY KEY (run, workload)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workload_metrics (
     run       TEXT NOT NULL REFERENCES runs,
@@ -74,7 +75,7 @@ CREATE TABLE workload_metrics (
     unit      TEXT NOT NULL,
     better    TEXT NOT NULL,
     PRIMARY KEY (run, workload, metric)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE trials (
     run                  TEXT NOT NULL REFERENCES runs,
@@ -109,7 +110,7 @@ CREATE TABLE trials (
     PRIMARY KEY (run, trial),
     -- What makes noting the same line twice harmless.
     UNIQUE (run, round, configuration, workload, started_at)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE metrics (
     run    TEXT NOT NULL REFERENCES runs,
@@ -119,7 +120,7 @@ CREATE TABLE metrics (
     unit   TEXT NOT NULL,
     value  REAL,
     PRIMARY KEY (run, trial, metric)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE operations (
     run             TEXT NOT NULL REFERENCES runs,
@@ -138,7 +139,7 @@ CREATE TABLE operations (
     latency_ns_p999 INTEGER,
     latency_ns_max  INTEGER NOT NULL,
     PRIMARY KEY (run, trial, phase, operation)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE devices (
     run           TEXT NOT NULL REFERENCES runs,
@@ -153,14 +154,14 @@ CREATE TABLE devices (
     busy_ns       INTEGER NOT NULL,
     weighted_ns   INTEGER NOT NULL,
     PRIMARY KEY (run, trial, position)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE checks (
     run      TEXT NOT NULL REFERENCES runs,
     rounds   INTEGER NOT NULL,
     sentence TEXT NOT NULL,
     PRIMARY KEY (run, rounds)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- The one view most questions start from: a figure with the names of everything it belongs to.
 CREATE VIEW results AS

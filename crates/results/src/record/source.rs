@@ -14,7 +14,7 @@ use stackrace_base::owned::FileState;
 
 /// Runs that can be read.
 pub trait RunSource: std::fmt::Debug + Send + Sync {
-    /// Every run, in any order; one that cannot be read is listed with the reason.
+    /// Every run, oldest first; one that cannot be read is listed with the reason.
     ///
     /// # Errors
     /// They cannot be listed.

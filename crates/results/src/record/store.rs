@@ -25,7 +25,7 @@ use super::summary::{RunSummary, summary};
 use super::tags;
 use stackrace_base::appendlog::split_torn;
 use stackrace_base::event::{LogLine, RunStarted};
-use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_base::owned::{FileState, OwnDir, OwnError};
 use stackrace_base::time::Clock;
 
 /// Name of the file beside the log: what depends on the machine, where the log itself does not.
@@ -268,10 +268,10 @@ impl Store {
         self.each(|run, _| run)
     }
 
-    /// Looks at each run, oldest first, in its directory. `None`: it is refused, and reading says why.
+    /// Looks at each run, oldest first, in its directory, with the state of its log. `None`: it is refused, and reading says why.
     pub(super) fn each<T>(
         &self,
-        look: impl Fn(String, Option<&OwnDir>) -> T,
+        look: impl Fn(String, Option<(&OwnDir, Option<FileState>)>) -> T,
     ) -> Result<Vec<T>, RecordError> {
         let runs = self.all()?;
         let mut found = Vec::new();
@@ -280,11 +280,15 @@ impl Store {
         for run in in_order(names.collect(), &self.order()) {
             // One at a time: a process may hold only so many open.
             let dir = match runs.dir(&run) {
-                Ok(dir) if dir.has(LOG) => Some(dir),
-                Ok(_) | Err(OwnError::System { .. }) => continue,
+                Ok(dir) => match dir.state(LOG) {
+                    // What is no regular file is listed with the reason, too.
+                    None if !dir.has(LOG) => continue,
+                    state => Some((dir, state)),
+                },
+                Err(OwnError::System { .. }) => continue,
                 Err(_) => None,
             };
-            found.push(look(run, dir.as_ref()));
+            found.push(look(run, dir.as_ref().map(|(dir, state)| (dir, *state))));
         }
         Ok(found)
     }

@@ -324,7 +324,7 @@ fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
 
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
-    check_open_files()?;
+    check_limits()?;
     on_this_machine(context, study, |machine| {
         let missing = (machine.missing)();
         // All that is missing at once: it can be installed in one go.
@@ -350,18 +350,12 @@ pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
     })?
 }
 
-/// Refuses to begin where so few files may be open that each step fails in another place.
+/// Refuses to begin under a limit with which each step fails in another place.
 ///
 /// # Errors
 /// The limit, and how it is raised.
-pub(crate) fn check_open_files() -> Result<(), Failure> {
-    limit::too_few_open_files().map_or(Ok(()), |files| {
-        Err(Failure::refused(format!(
-            "this process may have {files} files open at once; to measure takes {}",
-            limit::OPEN_FILES_MIN
-        ))
-        .next("raise the limit (ulimit -n 1024) and start again"))
-    })
+pub fn check_limits() -> Result<(), Failure> {
+    limit::too_low().map_or(Ok(()), |low| Err(Failure::refused(low.said).next(low.next)))
 }
 
 /// Refuses a study that needs more room than there is on a machine of its stacks.

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::prepare::context::{Context, entropy, unjournalled};
-use crate::prepare::preflight;
 use stackrace_base::event;
 use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
 use stackrace_base::owned::held::{HeldDir, with_real_names};
@@ -38,7 +37,6 @@ pub fn work<T>(
     host: &LocalHost,
     work: impl FnOnce(&Journal, &str) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    preflight::check_open_files()?;
     let id = format!("{:016x}", entropy());
     // Commands bear this id, by which `clean` finds those that outlive this process.
     host.belong_to(&id);

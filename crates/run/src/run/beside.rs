@@ -208,7 +208,7 @@ impl BesideTrial<'_> {
             let measured = measuring
                 .join()
                 .map_err(|_| "the engine failed: this is a bug")?;
-            told.and(measured.map_err(|trouble| trouble.0))
+            told.and(measured.map_err(|trouble| trouble.said))
         })
     }
 
@@ -246,7 +246,7 @@ impl Stages for BesideTrial<'_> {
 
     fn prepare(&mut self, control: &Arc<Control>) -> Result<(), Ended> {
         let prepared = self.workload.prepare(&self.place(control));
-        self.after(prepared.map_err(|trouble| trouble.0))?;
+        self.after(prepared.map_err(|trouble| trouble.said))?;
         self.says(PhaseReply::Prepared)
     }
 
@@ -275,7 +275,7 @@ impl Stages for BesideTrial<'_> {
         let place = self.place(control);
         let measured = match self.seat {
             Some(_) => self.in_step(control, &|| self.workload.measure(phase, &place)),
-            None => (self.workload.measure(phase, &place)).map_err(|trouble| trouble.0),
+            None => (self.workload.measure(phase, &place)).map_err(|trouble| trouble.said),
         };
         self.began_ns = control.began_ns.load(Ordering::Relaxed);
         let measured = measured.and_then(|outcome| match &outcome.error {
@@ -322,7 +322,7 @@ impl Stages for BesideTrial<'_> {
         if self.ground.is_some() {
             // A control of its own: what was begun must come to its end, whatever came of the trial.
             let finished = self.workload.finish(&self.place(&Control::default()));
-            error = error.or(finished.err().map(|trouble| trouble.0));
+            error = error.or(finished.err().map(|trouble| trouble.said));
         }
         // What was exchanged says more than what failed because of that.
         self.trouble = self.trouble.take().or(error.map(GroundTrouble::Failed));

@@ -18,6 +18,8 @@ const SLACK_NS: u64 = 10_000_000_000;
 const SLACK_SHARE: f64 = 0.05;
 /// Time by which the wall clocks of two machines may differ before a time of day makes no sense, ns.
 const WALL_SLACK_NS: u64 = 24 * 3600 * 1_000_000_000;
+/// Longest time that a guest in virtual time can have measured, ns: a study that takes more is refused.
+const VIRTUAL_NS: u64 = 2 * 24 * 3600 * 1_000_000_000;
 /// Notes of a trial, all together, bytes.
 const NOTES_MAX: usize = 64 << 10;
 /// Size of what is recorded of a trial, bytes: of any; for each phase, step of a series, thread and client more.
@@ -40,6 +42,8 @@ const BYTES_PER_NS: u64 = 1_000_000;
 pub(super) struct Since {
     monotonic_ns: u64,
     unix_ns: u64,
+    /// A clock that counts instructions, of which ours say nothing.
+    virtual_time: bool,
 }
 
 impl Since {
@@ -48,11 +52,15 @@ impl Since {
         Self {
             monotonic_ns: SystemClock.now_ns(),
             unix_ns: SystemClock.unix_ns(),
+            virtual_time: false,
         }
     }
 
     /// Longest time that can have been measured since then, ns.
     fn longest_ns(self) -> u64 {
+        if self.virtual_time {
+            return VIRTUAL_NS;
+        }
         let monotonic = SystemClock.now_ns().saturating_sub(self.monotonic_ns);
         // The monotonic clock stands still while this machine is suspended, and the other one works on.
         let wall = SystemClock.unix_ns().saturating_sub(self.unix_ns);
@@ -92,6 +100,9 @@ impl Since {
             let text: String = today.chars().take(40).collect();
             return Err(format!("{text:?} is no time at which it began"));
         };
+        if self.virtual_time {
+            return Ok(());
+        }
         let (from, to) = (
             self.unix_ns.saturating_sub(WALL_SLACK_NS),
             SystemClock.unix_ns().saturating_add(WALL_SLACK_NS),
@@ -106,9 +117,11 @@ impl Since {
 }
 
 /// What a turn, or turns in slices, may report.
-pub(super) struct TurnAsked<'a> {
+pub struct TurnAsked<'a> {
     study: &'a Study,
-    turns: &'a [Turn],
+    turns: Vec<Turn>,
+    /// Stacks are brought back after power cuts, and nothing is measured.
+    recovers: bool,
     slice_ns: Option<u64>,
     since: Since,
     /// Trials that were reported: configuration, workload, complete, failed.
@@ -118,17 +131,18 @@ pub(super) struct TurnAsked<'a> {
 
 impl<'a> TurnAsked<'a> {
     /// A turn that is asked for now, or several in slices; of any other request, nothing.
-    pub(super) fn now(study: &'a Study, request: &'a TurnRequest) -> Self {
+    pub(super) fn now(study: &'a Study, request: &TurnRequest) -> Self {
         let (turns, slice_ns) = match request {
             TurnRequest::Execute(turn) | TurnRequest::ExecuteUntilCut(turn) => {
-                (std::slice::from_ref(turn), None)
+                (vec![turn.clone()], None)
             }
-            TurnRequest::ExecuteInSlices { turns, slice_ns } => (turns.as_slice(), Some(*slice_ns)),
-            _ => (&[][..], None),
+            TurnRequest::ExecuteInSlices { turns, slice_ns } => (turns.clone(), Some(*slice_ns)),
+            _ => (Vec::new(), None),
         };
         Self {
             study,
             turns,
+            recovers: false,
             slice_ns,
             since: Since::now(),
             reported: Vec::new(),
@@ -136,11 +150,25 @@ impl<'a> TurnAsked<'a> {
         }
     }
 
+    /// A turn of a guest in virtual time, or the recovery of what that turn left.
+    pub fn of_guest(study: &'a Study, turn: Turn, recovers: bool) -> Self {
+        let since = Since {
+            virtual_time: true,
+            ..Since::now()
+        };
+        Self {
+            turns: vec![turn],
+            recovers,
+            since,
+            ..Self::now(study, &TurnRequest::Close)
+        }
+    }
+
     /// Looks whether something that a machine says belongs to what it was asked for.
     ///
     /// # Errors
     /// It does not; a clause.
-    pub(super) fn fits(&mut self, reply: &TurnReply) -> Result<(), String> {
+    pub fn fits(&mut self, reply: &TurnReply) -> Result<(), String> {
         match reply {
             TurnReply::Happened(event) => self.event_fits(event),
             TurnReply::Began {
@@ -168,8 +196,8 @@ impl<'a> TurnAsked<'a> {
     ///
     /// # Errors
     /// A trial is missing; a clause.
-    pub(super) fn is_whole(&self) -> Result<(), String> {
-        for turn in self.turns {
+    pub fn is_whole(&self) -> Result<(), String> {
+        for turn in &self.turns {
             let mut own = self.reported.iter();
             // A configuration that fails is not tried further.
             if own.any(|(configuration, _, _, failed)| {
@@ -201,6 +229,9 @@ impl<'a> TurnAsked<'a> {
             ));
         }
         match event {
+            Event::Trial(_) if self.recovers => {
+                Err("a trial, where nothing was to be measured".to_owned())
+            }
             Event::Trial(trial) => self.trial_fits(trial, bytes),
             Event::StackSetUp {
                 round,
@@ -231,6 +262,7 @@ impl<'a> TurnAsked<'a> {
     fn trial_fits(&mut self, trial: &Observation, bytes: u64) -> Result<(), String> {
         let turn = self.turn_of(trial.round, trial.configuration)?;
         self.workload_fits(turn, trial.workload)?;
+        let position = turn.position;
         let name = self.name(trial.workload);
         let of = |why: String| format!("{name}: {why}");
         size_fits(trial, bytes).map_err(of)?;
@@ -244,7 +276,7 @@ impl<'a> TurnAsked<'a> {
         self.since.holds_time(&trial.started_at).map_err(of)?;
         if complete {
             let sliced = trial.sliced.as_ref().map(|sliced| sliced.slice_ns);
-            if trial.position != turn.position || sliced != self.slice_ns {
+            if trial.position != position || sliced != self.slice_ns {
                 return Err(of(
                     "a trial in another position, or in other slices".to_owned()
                 ));
@@ -257,7 +289,7 @@ impl<'a> TurnAsked<'a> {
         Ok(())
     }
 
-    fn turn_of(&self, round: u32, configuration: usize) -> Result<&'a Turn, String> {
+    fn turn_of(&self, round: u32, configuration: usize) -> Result<&Turn, String> {
         let asked = |turn: &&Turn| (turn.round, turn.configuration) == (round, configuration);
         self.turns.iter().find(asked).ok_or_else(|| {
             let name = self.study.configurations.get(configuration);

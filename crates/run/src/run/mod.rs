@@ -40,6 +40,7 @@ pub mod turns;
 pub use beside::serve;
 pub use coordinator::{Coordinator, Reason};
 pub use executor::{Broken, Executor, TrialStart, Turned, Watcher};
+pub use fits::TurnAsked;
 pub use held_ground::KnownGrounds;
 pub use ledger::{Ledger, SharedLedger};
 pub use local_executor::{ClientsReached, LocalExecutor};

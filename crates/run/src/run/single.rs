@@ -155,7 +155,7 @@ impl Stages for SingleStages<'_> {
         if self.began {
             // A control of its own: what an interrupted trial has begun must come to its end, too.
             let finished = self.trial.workload.finish(&self.place(&Control::default()));
-            self.done.left = finished.err().map(|trouble| trouble.0);
+            self.done.left = finished.err().map(|trouble| trouble.said);
         }
         self.done.ended = ended;
         self.done.outcomes = outcomes;

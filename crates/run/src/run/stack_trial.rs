@@ -92,7 +92,11 @@ impl<'a> StackTrial<'a> {
             self.observation.notes.push(LAID_OUT_ANEW.to_owned());
         }
         let prepared = self.trial.workload().prepare(&self.site.place(control));
-        prepared.map_err(|trouble| failed(self.named(trouble.0)))?;
+        prepared.map_err(|trouble| {
+            // What can be mended is measured again by `resume`.
+            self.observation.cause = trouble.cause;
+            failed(self.named(trouble.said))
+        })?;
         // Each machine or client lays out data of its own: only those of one alone may stay.
         self.data = self.trial.data_to_keep(&self.site.directory);
         Ok(())
@@ -277,7 +281,7 @@ impl Stages for StackTrial<'_> {
             MeasuredBy::Slices(_) => {}
         }
         let measured = self.trial.measured_phase(phase, &self.site.place(control));
-        measured.map_err(|trouble| failed(self.named(trouble.0)))
+        measured.map_err(|trouble| failed(self.named(trouble.said)))
     }
 
     fn measure_all(
@@ -295,7 +299,7 @@ impl Stages for StackTrial<'_> {
         let measured = sliced::measured(phase, works.collect());
         let named = trials.iter().zip(measured);
         named
-            .map(|(trial, measured)| measured.map_err(|trouble| failed(trial.named(trouble.0))))
+            .map(|(trial, measured)| measured.map_err(|trouble| failed(trial.named(trouble.said))))
             .collect()
     }
 

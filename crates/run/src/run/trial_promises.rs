@@ -5,7 +5,7 @@ use stackrace_engine::PhaseOutcome;
 use super::runner::failed;
 use super::trial::Trial;
 use stackrace_base::event::{Ended, Event, LedgerLine, Promised};
-use stackrace_load::workload::{Place, WorkloadError};
+use stackrace_load::workload::{Place, WorkloadError, trouble};
 
 impl Trial<'_> {
     /// Runs one phase; where the power is going to be cut, another machine hears what it does.
@@ -26,7 +26,7 @@ impl Trial<'_> {
         }
         let planned = self.promised(place, lines);
         let known = told.begin(self.standing.mark(), &planned);
-        known.map_err(|broken| WorkloadError(broken.0))?;
+        known.map_err(|broken| trouble(broken.0))?;
         workload.measure_told(phase, place, told)
     }
 

@@ -103,7 +103,7 @@ pub(super) fn metric(head: &MetricHead) -> String {
 /// configurations stand in it: what is no text is shown as signs, one for each. Line breaks and tabs
 /// stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    match text.contains(is_no_text) {
+    match !is_simple(text) && text.contains(is_no_text) {
         false => Cow::Borrowed(text),
         true => Cow::Owned(
             text.chars()
@@ -127,7 +127,16 @@ pub fn on_one_line(text: &str) -> String {
     const BREAKS: [char; 8] = [
         '\n', '\r', '\t', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
     ];
-    harmless(&text.replace(BREAKS, " ")).into_owned()
+    match is_simple(text) && !text.contains(['\n', '\t']) {
+        true => text.to_owned(),
+        false => harmless(&text.replace(BREAKS, " ")).into_owned(),
+    }
+}
+
+/// Returns true if a text has only signs that are seen, of ASCII, in lines: nearly all texts, and known at once.
+fn is_simple(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 #[cfg(test)]

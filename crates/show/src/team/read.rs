@@ -34,7 +34,7 @@ const ANSWERS_MAX: u64 = LOG_MAX as u64 + (64 << 20);
 const LIST: &str =
     "SELECT run, left(title, 2000), left(study_hash, 200), started_at, configurations[1:2000],
      workloads, rounds, trials, left(ended, 200), left(sentence, 8000), tags[1:200]
-     FROM stackrace.runs ORDER BY started_at DESC NULLS LAST, run LIMIT $1";
+     FROM stackrace.runs ORDER BY started_at DESC NULLS LAST, run DESC LIMIT $1";
 
 /// The runs that people pushed into a database, read over a few connections.
 pub struct TeamRuns {
@@ -200,7 +200,8 @@ impl RunSource for TeamRuns {
         }
         let found = self.ask(|client| {
             let rows = client.query(LIST, &[&RUNS_MAX])?;
-            let rows = rows.iter().map(|row| summary(row).map(Arc::new));
+            // The newest are asked for, so that they are what is cut off last; lists begin with the oldest.
+            let rows = rows.iter().rev().map(|row| summary(row).map(Arc::new));
             rows.collect::<Result<Vec<_>, _>>()
         })?;
         *list = Some((now_ns, found.clone()));

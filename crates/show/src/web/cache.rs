@@ -129,9 +129,9 @@ impl RunCache {
             (summary, stage)
         };
         let summaries = self.source.summaries()?.into_iter();
+        // The order of the source, and not that of times: a clock may have been set between two runs.
         let mut list: Vec<(Arc<RunSummary>, Stage)> = summaries.map(with_stage).collect();
-        // Ids are by the minute; the first line of the log is not.
-        list.sort_by(|a, b| (&b.0.started_at, &b.0.run).cmp(&(&a.0.started_at, &a.0.run)));
+        list.reverse();
         Ok(list)
     }
 
@@ -288,5 +288,67 @@ impl RunCache {
             }
         });
         read.into_iter().filter_map(OnceLock::into_inner).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs that are known by their lists alone.
+    #[derive(Debug)]
+    struct Listed(Vec<Arc<RunSummary>>);
+
+    impl RunSource for Listed {
+        fn summaries(&self) -> Result<Vec<Arc<RunSummary>>, RecordError> {
+            Ok(self.0.clone())
+        }
+
+        fn holds(&self, _run: &str) -> bool {
+            false
+        }
+
+        fn version(&self, _run: &str) -> Option<LogVersion> {
+            None
+        }
+
+        fn read(&self, run: &str) -> Result<Record, RecordError> {
+            Err(RecordError::Unknown {
+                wanted: run.to_owned(),
+                nearest: Vec::new(),
+            })
+        }
+
+        fn goes_on(&self, _run: &str) -> Option<bool> {
+            None
+        }
+
+        fn now(&self, _run: &str) -> Option<Now> {
+            None
+        }
+
+        fn shared(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn the_list_begins_with_the_run_that_was_begun_last_whatever_the_clock_said() {
+        let run = |run: &str, started_at: &str| {
+            Arc::new(RunSummary {
+                run: run.to_owned(),
+                started_at: started_at.to_owned(),
+                ..RunSummary::default()
+            })
+        };
+        // The clock was set back by a day between the two.
+        let runs = vec![
+            run("first", "2026-11-22T14:05:00.000Z"),
+            run("second", "2026-11-21T14:06:00.000Z"),
+        ];
+        let cache = RunCache::new(Arc::new(Listed(runs)));
+        let list = cache.list().unwrap();
+        let ids: Vec<&str> = list.iter().map(|(run, _)| run.run.as_str()).collect();
+        assert_eq!(ids, ["second", "first"]);
     }
 }

@@ -7,7 +7,7 @@ use super::report::{self as classic, MODE};
 use crate::workload::block::words::{OpenSync, SYNC};
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
-use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, trouble};
+use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, advised, trouble};
 use stackrace_base::event::MetricHead;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
@@ -290,8 +290,10 @@ impl Workload for Exact {
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let run = self.at(place).run(place.control, None);
-        run.map(|run| run.outcome)
-            .map_err(|error| trouble(format!("{error}; {}", error.next())))
+        run.map(|run| run.outcome).map_err(|error| {
+            let next = error.next();
+            advised(error, &next)
+        })
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {

@@ -11,7 +11,7 @@ use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Op, PhaseOutcome, StartError};
 
 use super::super::kept::{DataLayout, DataUse};
-use crate::workload::kind::{Cost, Place, SLICE_NS, Slicing, WorkloadError, trouble};
+use crate::workload::kind::{Cost, Place, SLICE_NS, Slicing, WorkloadError, advised, trouble};
 use crate::workload::metric::{self, Figure, Latency};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::unit;
@@ -443,7 +443,8 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
 
 /// Explains why a phase could not begin, and what to do about it.
 fn with_advice(error: StartError) -> WorkloadError {
-    trouble(format!("{error}; {}", error.next()))
+    let next = error.next();
+    advised(error, &next)
 }
 
 /// The service times an open loop reports.

@@ -21,7 +21,9 @@ use stackrace_remote::agent::message::{
 use stackrace_remote::agent::polled::GuestOrders;
 use stackrace_remote::lab::LabError;
 use stackrace_remote::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
-use stackrace_run::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
+use stackrace_run::run::{
+    Broken, Executor, Interrupt, SharedLedger, TrialStart, TurnAsked, Turned, Watcher,
+};
 use stackrace_study::study::Study;
 
 /// Time for which guests are listened to before it is checked whether the run is to be interrupted.
@@ -71,14 +73,16 @@ pub struct VirtualExecutor<'a> {
     /// Number of guests that may run side by side.
     pub jobs: usize,
     /// Turns announced and not done, in the order of the round.
-    pub turns: VecDeque<VirtualTurn>,
+    pub turns: VecDeque<VirtualTurn<'a>>,
     /// Guests started so far.
     pub started: usize,
 }
 
 /// Work of a guest, announced or under way.
-pub struct VirtualTurn {
+pub struct VirtualTurn<'a> {
     asked: Asked,
+    /// Once it is started: what its guest may say.
+    fits: Option<TurnAsked<'a>>,
     state: State,
     /// Bytes it left in the memory that it shares.
     left: Vec<u8>,
@@ -138,10 +142,11 @@ pub fn reply(frame: &WireFrame) -> Result<TurnReply, String> {
     }
 }
 
-impl VirtualTurn {
+impl VirtualTurn<'_> {
     fn new(asked: Asked) -> Self {
         Self {
             asked,
+            fits: None,
             state: State::Waiting,
             left: Vec::new(),
             said: VecDeque::new(),
@@ -225,6 +230,11 @@ impl VirtualExecutor<'_> {
             while let Some((at, reply)) =
                 self.turns.front_mut().and_then(|one| one.said.pop_front())
             {
+                if let Some(why) = self.misfit(&reply) {
+                    self.turns.clear();
+                    let why = format!("its answer does not fit what was asked: {why}");
+                    return Ok((Turned::Lost(why), Vec::new()));
+                }
                 // The clock is set before: the record has the time at which it happened.
                 self.clock.set(began + at);
                 done |= matches!(reply, TurnReply::Executed { done: true, .. });
@@ -255,6 +265,15 @@ impl VirtualExecutor<'_> {
         }
     }
 
+    /// Reason why an answer of the first guest does not fit what it was asked, as of any other machine.
+    fn misfit(&mut self, reply: &TurnReply) -> Option<String> {
+        let asked = self.turns.front_mut()?.fits.as_mut()?;
+        let done = matches!(reply, TurnReply::Executed { done: true, .. });
+        let fits = asked.fits(reply);
+        fits.and_then(|()| if done { asked.is_whole() } else { Ok(()) })
+            .err()
+    }
+
     /// Puts guests that bring a stack back before all others.
     pub fn next(&mut self, orders: Vec<RecoverOrder>, package: &Arc<Vec<u8>>) {
         // Backwards, because each goes before all others.
@@ -282,9 +301,13 @@ impl VirtualExecutor<'_> {
                     let whole = whole(&self.ledger, turn);
                     // Empty: it is to be filled.
                     let window = self.study.crash.map(|_| &[][..]);
-                    (orders(assignment, Some(&whole)), window)
+                    let orders = orders(assignment, Some(&whole));
+                    next.fits = Some(TurnAsked::of_guest(self.study, whole, false));
+                    (orders, window)
                 }
                 Asked::Recover(order, package) => {
+                    let turn = turn_before(order);
+                    next.fits = Some(TurnAsked::of_guest(self.study, turn, true));
                     let recover = TurnRequest::Recover(order.clone());
                     let orders = GuestOrders {
                         delay_ns: 0,
@@ -383,6 +406,18 @@ impl VirtualExecutor<'_> {
                 .is_some(),
             _ => false,
         }
+    }
+}
+
+/// The turn whose stack is brought back.
+fn turn_before(order: &RecoverOrder) -> Turn {
+    Turn {
+        round: order.round,
+        position: 0,
+        configuration: order.configuration,
+        missing: order.cuts.iter().map(|cut| cut.workload).collect(),
+        keep: false,
+        lies_on: Vec::new(),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::places::race_on_another_machine;
 use super::*;
-use stackrace_base::event::OperationObservation;
+use crate::run::fits::{Since, TurnAsked, phase_fits};
+use stackrace_base::event::{FailureCause, OperationObservation, PhaseObservation};
+use stackrace_remote::agent::message::{Turn, TurnReply};
 
 /// Two levels and one workload, in whole turns.
 const HONEST: &str = r#"title = "Told on another machine"
@@ -147,4 +149,99 @@ fn an_honest_worker_is_believed() {
     let (reason, record) = race_on_another_machine(HONEST, "", usize::MAX);
     assert_eq!(reason, Reason::Rounds);
     assert_eq!(record.trials().count(), 6);
+}
+
+#[test]
+fn a_guest_in_virtual_time_is_believed_no_more_than_any_other_machine() {
+    let study = parsed(HONEST);
+    let (_, record) = race_on_another_machine(HONEST, "", usize::MAX);
+    // The first configuration, so that the lie names another one.
+    let first = record.trials().find(|trial| trial.configuration == 0);
+    let first = first.unwrap();
+    let turn = Turn {
+        round: first.round,
+        position: first.position,
+        configuration: first.configuration,
+        missing: vec![0],
+        keep: false,
+        lies_on: Vec::new(),
+    };
+    let events = |lie: &str| -> Vec<Event> {
+        let own = |event: &&Event| match event {
+            Event::StackSetUp { configuration, .. } => *configuration == 0,
+            Event::Trial(trial) => trial.configuration == 0,
+            _ => false,
+        };
+        let first_two = record.events().filter(own).take(2).cloned();
+        first_two.flat_map(|event| told(lie, event)).collect()
+    };
+    let said = |lie: &str, recovers: bool| {
+        let mut asked = TurnAsked::of_guest(&study, turn.clone(), recovers);
+        let mut events = events(lie).into_iter();
+        let fits = events.try_for_each(|event| {
+            let reply = TurnReply::Happened(Box::new(event));
+            asked.fits(&reply)
+        });
+        fits.and_then(|()| asked.is_whole())
+    };
+    assert_eq!(said("", false), Ok(()));
+    let more = [("set up", "configuration 77"), ("counts", "of read")];
+    // Its clock is no clock of a wall, so that any time of day may be what it shows.
+    let lies = LIES.iter().chain(&more).filter(|(lie, _)| *lie != "before");
+    for (lie, why) in lies {
+        let refused = said(lie, false).expect_err(lie);
+        let named = ["other configuration", "round"].contains(lie);
+        assert!(refused.contains(why) || named, "{lie}: {refused}");
+    }
+    let refused = said("", true).unwrap_err();
+    assert!(refused.contains("nothing was to be measured"), "{refused}");
+}
+
+#[test]
+fn a_client_is_believed_no_more_than_a_worker() {
+    let (_, record) = race_on_another_machine(HONEST, "", usize::MAX);
+    let honest = record.trials().next().unwrap().phases[0].clone();
+    let since = Since::now();
+    let fits = |phase: &PhaseObservation| phase_fits(phase, "first", since);
+    assert_eq!(fits(&honest), Ok(()));
+    type Lie = fn(&mut PhaseObservation);
+    let lies: [(Lie, &str); 9] = [
+        (|it| it.name = "second".to_owned(), "and not first"),
+        (|it| it.elapsed_ns = u64::MAX, "more than passed since"),
+        (|it| it.series = vec![(1, 1); 40_000], "steps of"),
+        (
+            |it| (it.series, it.step_ns) = (vec![(1, 1)], 0),
+            "steps of 0 ns",
+        ),
+        (|it| it.operations = vec![read(u64::MAX)], "of read"),
+        (|it| it.operations = vec![read(0); 70_000], "than there are"),
+        (|it| it.depth_achieved = -5.0, "is no figure"),
+        (|it| it.offered_per_s = Some(f64::NAN), "is no figure"),
+        (
+            |it| {
+                let mut one = read(1);
+                one.histogram = "no histogram".to_owned();
+                it.operations = vec![one];
+            },
+            "a histogram that cannot be read",
+        ),
+    ];
+    for (lie, why) in lies {
+        let mut phase = honest.clone();
+        lie(&mut phase);
+        let refused = fits(&phase).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+    // By our clock: what began before it was asked for, or in the future, was not asked for.
+    for at_ns in [i64::MIN, 0, i64::MAX] {
+        assert!(at_ns == 0 || !since.holds_start(at_ns), "{at_ns}");
+    }
+}
+
+#[test]
+fn a_disk_that_was_full_when_data_were_laid_out_can_be_mended() {
+    let (_, record) = race_on_another_machine(HONEST, "disk of a", usize::MAX);
+    let failed = record.failures().next().unwrap();
+    assert_eq!(failed.cause, Some(FailureCause::Errno(28)));
+    assert!(record.mendable().is_some());
 }

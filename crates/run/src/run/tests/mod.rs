@@ -25,7 +25,7 @@ use stackrace_base::event::{
 use stackrace_base::setting::SettingDoc;
 use stackrace_base::time::Clock;
 use stackrace_judge::verdict::Verdict;
-use stackrace_load::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use stackrace_load::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_machine::host::plan::{Fault, PlanHost};
 use stackrace_machine::journal::Journal;
 use stackrace_results::record::{Record, Store};
@@ -102,7 +102,7 @@ impl Told {
         let what = format!("{what} {}", self.level);
         tell(format!("  {what}"));
         if fails(&what) {
-            return Err(WorkloadError("told to fail".to_owned()));
+            return Err(trouble("told to fail".to_owned()));
         }
         Ok(())
     }
@@ -130,7 +130,10 @@ impl Workload for Told {
     }
 
     fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
-        self.does("prepare")
+        match fails(&format!("disk of {}", self.level)) {
+            true => Err(trouble(std::io::Error::from_raw_os_error(28))),
+            false => self.does("prepare"),
+        }
     }
 
     fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {

@@ -75,7 +75,7 @@ impl Workload for Turning {
 
     fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.is_to("not prepare") {
-            true => Err(WorkloadError("told not to prepare".to_owned())),
+            true => Err(trouble("told not to prepare".to_owned())),
             false => Ok(()),
         }
     }
@@ -83,7 +83,7 @@ impl Workload for Turning {
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         if self.is_to("fail") {
             // It has not even begun: the others must not wait for it.
-            return Err(WorkloadError("told to fail".to_owned()));
+            return Err(trouble("told to fail".to_owned()));
         }
         if self.is_to("stop") {
             place.control.stop.store(true, Ordering::SeqCst);
@@ -101,8 +101,7 @@ impl Workload for Turning {
             },
             ..Spec::reads(vec![target], 4096)
         };
-        stackrace_engine::run(&spec, place.control)
-            .map_err(|error| WorkloadError(error.to_string()))
+        stackrace_engine::run(&spec, place.control).map_err(|error| trouble(error.to_string()))
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {

@@ -67,7 +67,7 @@ impl Case {
     fn comes_to(&self, stage: Stage) -> Result<(), WorkloadError> {
         match self.fate {
             _ if self.stage != stage => Ok(()),
-            Fails => Err(WorkloadError(format!("{stage:?} was told to fail"))),
+            Fails => Err(trouble(format!("{stage:?} was told to fail"))),
             Interrupted => {
                 self.interrupt.raise();
                 Ok(())
@@ -170,7 +170,7 @@ impl Workload for Staged {
         if phase == 0 {
             self.comes_to(Between)?;
         }
-        outcome.map_err(|error| WorkloadError(error.to_string()))
+        outcome.map_err(|error| trouble(error.to_string()))
     }
 
     fn promised(&self, _place: &Place<'_>, _outcome: &PhaseOutcome) -> Vec<LedgerLine> {
@@ -396,7 +396,7 @@ struct Around<'a>(&'a Case);
 impl AroundPhase for Around<'_> {
     fn exchanged(&mut self) -> Option<String> {
         let told = self.0.comes_to(SetUp);
-        told.err().map(|trouble| trouble.0)
+        told.err().map(|trouble| trouble.said)
     }
 
     fn before(&mut self, _phase: usize) {

@@ -19,7 +19,7 @@ use stackrace_layers::stack::{
     Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
 };
 use stackrace_load::workload::{
-    Cost, DataUse, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind,
+    Cost, DataUse, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind, trouble,
 };
 use stackrace_machine::host::Needs;
 
@@ -106,7 +106,7 @@ impl Workload for Fake {
     }
 
     fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
-        Err(WorkloadError("a fake measures nothing".to_owned()))
+        Err(trouble("a fake measures nothing".to_owned()))
     }
 
     fn evaluate(&self, _outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
