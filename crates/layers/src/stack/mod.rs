@@ -27,15 +27,19 @@ mod gfs2;
 mod gives;
 mod ground;
 mod identity;
+mod image;
 mod jfs;
 mod lab_disks;
 mod layer;
 mod loops;
 mod lvm;
 mod md;
+mod mergerfs;
 mod native;
 mod nfs;
 mod nilfs2;
+mod overlay;
+mod parts;
 mod script;
 mod setup;
 mod site;
@@ -98,14 +102,17 @@ pub const ALL: &[LayerKind] = &[
     ext::EXT4,
     f2fs::KIND,
     gfs2::KIND,
+    image::KIND,
     jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
     lvm::KIND,
     md::KIND,
+    mergerfs::KIND,
     native::KIND,
     nfs::KIND,
     nilfs2::KIND,
+    overlay::KIND,
     script::KIND,
     smb::KIND,
     tmpfs::KIND,

@@ -5,7 +5,8 @@ use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
 use crate::stack::ground::{Ground, on};
-use crate::stack::setup::{Mounted, Movable, StackParts, appears};
+use crate::stack::parts::{Mounted, Movable, StackParts};
+use crate::stack::setup::appears;
 use crate::stack::site::Site;
 use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity};
 use stackrace_base::owned::held::HeldDir;
@@ -163,10 +164,18 @@ impl StandingStack {
             .parts
             .mounts
             .iter()
-            .filter(|mount| remount && mount.survives)
+            .filter(|mount| mount.survives && (remount || mount.is_folded()))
             .collect();
         for mount in again.iter().rev() {
-            unmount(on(host, mount.node)?, &mount.path)?;
+            let host = on(host, mount.node)?;
+            let [before, after] = &mount.folds;
+            before
+                .iter()
+                .try_for_each(|fold| host.must(fold).map(drop))?;
+            unmount(host, &mount.path)?;
+            after
+                .iter()
+                .try_for_each(|fold| host.must(fold).map(drop))?;
         }
         let away: &[Movable] = if remount { &self.parts.movable } else { &[] };
         for movable in away.iter().rev() {

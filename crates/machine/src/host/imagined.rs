@@ -243,6 +243,13 @@ impl World {
         Some(mount.mount_point.clone())
     }
 
+    /// Options of what is mounted at a directory.
+    pub fn options_at(&self, point: &Path) -> Option<Vec<String>> {
+        let mut mounts = self.mounts.iter();
+        let mount = mounts.find(|mount| mount.mount_point == point)?;
+        Some(mount.options.clone())
+    }
+
     /// Makes a file that a tool makes by itself.
     pub fn make_file(&mut self, file: &Path) {
         self.files.insert(file.to_path_buf(), 0);
