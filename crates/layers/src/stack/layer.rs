@@ -212,6 +212,10 @@ pub trait Layer: Send + Sync {
     fn devices_given(&self) -> Option<usize> {
         None
     }
+    /// Returns true if it gives the very devices that it takes, however many they are.
+    fn passes_devices_on(&self) -> bool {
+        false
+    }
     /// Bytes that it writes to so many devices below for this many that are written to it, once.
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
         bytes
@@ -229,6 +233,10 @@ pub trait Layer: Send + Sync {
     }
     /// Returns true if both machines may write what it gives at once.
     fn is_shared(&self) -> bool {
+        false
+    }
+    /// Returns true if what is laid out there is only read once the clock starts.
+    fn is_only_read(&self) -> bool {
         false
     }
     /// Number of machines on which the workload runs at once, each in a directory of its own.

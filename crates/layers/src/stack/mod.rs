@@ -39,7 +39,9 @@ mod native;
 mod nfs;
 mod nilfs2;
 mod overlay;
+mod packed;
 mod parts;
+mod queue;
 mod script;
 mod setup;
 mod site;
@@ -96,6 +98,7 @@ pub const ALL: &[LayerKind] = &[
     devices::KIND,
     dir::KIND,
     drbd::KIND,
+    packed::EROFS,
     exfat::KIND,
     ext::EXT2,
     ext::EXT3,
@@ -113,8 +116,10 @@ pub const ALL: &[LayerKind] = &[
     nfs::KIND,
     nilfs2::KIND,
     overlay::KIND,
+    queue::KIND,
     script::KIND,
     smb::KIND,
+    packed::SQUASHFS,
     tmpfs::KIND,
     xfs::KIND,
     zfs::POOL,

@@ -1,9 +1,17 @@
 //! The parts of a stack that exist: what settling and tearing down need when the set-up is over.
 
-use stackrace_machine::host::FixedDevice;
+use crate::stack::error::LayerError;
+use stackrace_base::unit::ShownPath;
+use stackrace_machine::host::{FixedDevice, Host};
 use stackrace_machine::journal::EntryId;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Number of times, and pause between them, that a device that a tool has just made is looked for:
+/// a minute in all, which udev may need on an emulated machine that has others beside it.
+const APPEARS_TRIES: usize = 600;
+const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 /// The existing parts of a stack: settling and tearing down need them when the set-up is over.
 #[derive(Debug, Default)]
@@ -37,6 +45,8 @@ pub(super) struct Mounted {
     pub survives: bool,
     /// Commands that make another form of its content when it is unmounted to settle: before, and after.
     pub folds: [Vec<Vec<OsString>>; 2],
+    /// The command that mounts it so that it can be written, where `command` mounts what is only read.
+    pub writable: Option<Vec<OsString>>,
 }
 
 impl Mounted {
@@ -53,4 +63,18 @@ pub(super) struct Movable {
     pub(super) away: Vec<OsString>,
     /// The command that brings it back.
     pub(super) back: Vec<OsString>,
+}
+
+/// Waits for a device: udev makes its name some time after the kernel made the device.
+pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
+    for _ in 0..APPEARS_TRIES {
+        if host.exists(device) {
+            return Ok(());
+        }
+        host.pause(APPEARS_PAUSE);
+    }
+    Err(LayerError::refused(
+        format!("{} was created and does not appear", device.shown()),
+        "check that udevd runs",
+    ))
 }

@@ -2,18 +2,17 @@
 
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
-use crate::stack::parts::{Mounted, Movable, StackParts};
+use crate::stack::parts::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use stackrace_base::event::{LayerFacts, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
     Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon,
 };
-use stackrace_machine::journal::{EntryId, Undo, undo_entries};
+use stackrace_machine::journal::{EntryId, Undo, undo_entries, unmount};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The means by which a layer builds.
 pub struct Setup<'a> {
@@ -43,11 +42,6 @@ pub struct Setup<'a> {
 
 /// Directory of the files of [`Setup::prove`].
 const PROOFS: &str = "/run";
-
-/// Number of times, and pause between them, that a device that a tool has just made is looked for:
-/// a minute in all, which udev may need on an emulated machine that has others beside it.
-const APPEARS_TRIES: usize = 600;
-const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
     /// Begins a set-up under a fresh mark. It fails if the host gives no random digits, or the journal cannot
@@ -522,7 +516,25 @@ impl<'a> Setup<'a> {
             path: path.to_path_buf(),
             survives: memory == Memory::No,
             folds: Default::default(),
+            writable: None,
         });
+        Ok(())
+    }
+
+    /// Opens what was mounted last, and is only read, so that it can be written, with another command; `pack`
+    /// makes it of that again when it is unmounted to settle.
+    pub fn opens(
+        &mut self,
+        writable: Vec<OsString>,
+        pack: Vec<OsString>,
+    ) -> Result<(), LayerError> {
+        let host = self.host;
+        if let Some(mount) = self.parts.mounts.last_mut() {
+            unmount(host, &mount.path)?;
+            host.must(&writable)?;
+            mount.folds = [Vec::new(), vec![pack]];
+            mount.writable = Some(writable);
+        }
         Ok(())
     }
 
@@ -561,20 +573,6 @@ impl<'a> Setup<'a> {
             Err(error) => vec![error.to_string()],
         }
     }
-}
-
-/// Waits for a device: udev makes its name some time after the kernel made the device.
-pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
-    for _ in 0..APPEARS_TRIES {
-        if host.exists(device) {
-            return Ok(());
-        }
-        host.pause(APPEARS_PAUSE);
-    }
-    Err(LayerError::refused(
-        format!("{} was created and does not appear", device.shown()),
-        "check that udevd runs",
-    ))
 }
 
 /// Life of a file system: in memory alone, so that it is lost when unmounted, or not.

@@ -8,7 +8,7 @@ use stackrace_base::event::{MetricHead, WorkloadHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
 use stackrace_layers::stack::{Layer, Stack};
-use stackrace_load::workload::{DataLayout, Workload, together};
+use stackrace_load::workload::{DataLayout, DataUse, Workload, together};
 
 use super::aligned;
 use super::design::{Configuration, Factor, Kinds};
@@ -153,7 +153,15 @@ impl<'a> ConfigurationBuilder<'a> {
     /// Checks that bare devices are for workloads that work on them, and for no others.
     fn fits(&mut self, stack: &Stack, workloads: &[Box<dyn Workload>], levels: &[usize]) {
         for (entry, workload) in self.workloads.iter().zip(workloads) {
+            let only_read = stack.is_only_read() && workload.data_use() != DataUse::Read;
             let (message, help) = match (workload.wants_bare(), stack.is_bare()) {
+                _ if only_read => (
+                    format!(
+                        "{} writes, and the stack is only read when the clock starts",
+                        entry.kind
+                    ),
+                    "use sequential or random with mode = \"read\", or another file system",
+                ),
                 // Checked here because it takes both: neither the stack nor the workload is wrong
                 // alone.
                 (true, false) => (

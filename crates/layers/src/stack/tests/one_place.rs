@@ -26,7 +26,7 @@ const SHARED: [&str; 17] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 23] = [
+const ELSEWHERE: [(&str, &[&str], &str); 24] = [
     (
         "crates/base/src/event/figure.rs",
         &["devices"],
@@ -39,8 +39,8 @@ const ELSEWHERE: [(&str, &[&str], &str); 23] = [
     ),
     (
         "crates/machine/src/host/tools.rs",
-        &["bcachefs"],
-        "the one program that formats and is not called mkfs: it starts in an empty directory",
+        &["bcachefs", "mksquashfs"],
+        "the one program that formats and is not called mkfs: it starts in an empty directory; and one that makes the lab's image",
     ),
     (
         "crates/remote/src/lab/command.rs",
@@ -87,8 +87,13 @@ const ELSEWHERE: [(&str, &[&str], &str); 23] = [
     ),
     (
         "crates/remote/src/lab/image.rs",
-        &["zfs", "zpool"],
-        "its modules are built apart, as their licence wants it",
+        &["mksquashfs", "zfs", "zpool"],
+        "its modules are built apart, as their licence wants it; and what an image of the lab is made with",
+    ),
+    (
+        "crates/places/src/place/lab_guests/needs.rs",
+        &["unsquashfs"],
+        "looks into an image of the lab",
     ),
     (
         "crates/machine/src/observe/physical.rs",
