@@ -5,7 +5,7 @@ use crate::stack::cut::CutOf;
 use crate::stack::error::StackError;
 use crate::stack::gives::{Below, Danger, GivesKind, Takes};
 use crate::stack::identity::Identity;
-use crate::stack::layer::Layer;
+use crate::stack::layer::{LaidOutData, Layer};
 use stackrace_machine::host::{Host, HostError, LabDisk, Needs};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,9 @@ impl Stack {
                 return Err((index, why));
             }
             // It is unmounted and made anew before each phase, which nothing that stands on it survives.
-            if let Some(packed) = below.filter(|below| below.is_only_read()) {
+            if let Some(packed) =
+                below.filter(|below| below.laid_out_data() == LaidOutData::OnlyRead)
+            {
                 let why = format!(
                     "{} is packed anew before each phase: leave {} out above it",
                     packed.kind(),
@@ -91,9 +93,11 @@ impl Stack {
         top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
-    /// Returns true if what is laid out on it is only read once the clock starts.
-    pub fn is_only_read(&self) -> bool {
-        self.layers.iter().any(|layer| layer.is_only_read())
+    /// What becomes of data that a trial laid out on it, when its clock starts.
+    pub fn laid_out_data(&self) -> LaidOutData {
+        let all = self.layers.iter().map(|layer| layer.laid_out_data());
+        let mut others = all.filter(|data| *data != LaidOutData::Stay);
+        others.next().unwrap_or(LaidOutData::Stay)
     }
 
     /// Directories in which setting up this stack takes disk, each with its bytes; an empty path is

@@ -73,6 +73,17 @@ impl LayerKind {
     };
 }
 
+/// What becomes of data that a trial laid out, when its clock starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaidOutData {
+    /// They are where they were, and can be written over.
+    Stay,
+    /// They can be read, and nothing else.
+    OnlyRead,
+    /// A file is copied when it is first opened for writing.
+    CopiedUp,
+}
+
 /// Treatment of the data of files by a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileData {
@@ -235,9 +246,9 @@ pub trait Layer: Send + Sync {
     fn is_shared(&self) -> bool {
         false
     }
-    /// Returns true if what is laid out there is only read once the clock starts.
-    fn is_only_read(&self) -> bool {
-        false
+    /// What becomes of data that a trial laid out, when its clock starts.
+    fn laid_out_data(&self) -> LaidOutData {
+        LaidOutData::Stay
     }
     /// Number of machines on which the workload runs at once, each in a directory of its own.
     fn loaded_from(&self) -> usize {

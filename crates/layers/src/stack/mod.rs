@@ -62,7 +62,7 @@ pub use error::StackError;
 pub use examined::Examined;
 pub use gives::{Danger, GivesKind, Takes};
 pub use ground::{compared, exchanged_below, first_look};
-pub use layer::{FileData, Layer, LayerCommand, LayerKind};
+pub use layer::{FileData, LaidOutData, Layer, LayerCommand, LayerKind};
 pub use script::needs_command;
 pub use site::Site;
 pub use standing::StandingStack;

@@ -2,8 +2,8 @@
 //! what is written.
 //!
 //! All layers lie in the file system below. Whatever a trial lays out gets into the upper layer, where it is
-//! written over as in any directory. With `content = "lower"` it is moved below before the clock starts, as
-//! the content of an image is, and the first write to a file copies it up.
+//! written over as in any directory. With `content = "lower"` it is copied below before the clock starts, as
+//! the content of an image is, and a file is copied up when it is first opened for writing.
 
 use crate::stack::common::words::{
     OptionValue::{Alone, OneOf},
@@ -12,7 +12,7 @@ use crate::stack::common::words::{
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
+use crate::stack::layer::{Expected, KillStack, LaidOutData, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
@@ -41,7 +41,7 @@ const CONTENT: ChoiceDoc<Content> = choice!(
     "content",
     ["upper" => Content::Upper, "lower" => Content::Lower],
     "upper",
-    "Where a trial's data lie when its clock starts: in the upper layer, or in the lowest one, from which the first write copies a file up (takes room for the data three times).",
+    "Where a trial's data lie when its clock starts: in the upper layer, or in the lowest one, from which a file is copied up when it is first opened for writing (takes room for the data three times).",
 );
 
 /// The layer `overlay` of a study.
@@ -224,7 +224,9 @@ impl Overlay {
         let host = setup.host();
         let lies = match self.content {
             Content::Upper => "the upper layer: nothing is copied up",
-            Content::Lower => "the lowest layer: the first write to a file copies it up",
+            Content::Lower => {
+                "the lowest layer: a file is copied up when it is first opened for writing"
+            }
         };
         let mut facts = vec![
             Fact::new("lower layers", self.layers.to_string()),
@@ -335,6 +337,13 @@ impl Layer for Overlay {
     /// Refuses a directory of the user's: what is done to layers is done as root, by their paths.
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         filesystem::not_theirs(NAME, below)
+    }
+
+    fn laid_out_data(&self) -> LaidOutData {
+        match self.content {
+            Content::Upper => LaidOutData::Stay,
+            Content::Lower => LaidOutData::CopiedUp,
+        }
     }
 
     /// Data that get into the lowest layer are written once more.

@@ -7,7 +7,7 @@
 use crate::stack::common::{filesystem, plain};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
+use crate::stack::layer::{Expected, KillStack, LaidOutData, Layer, LayerKind, RealStack, Tried};
 use crate::stack::loops;
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
@@ -320,8 +320,8 @@ impl Layer for Packed {
         filesystem::not_theirs(self.kind(), below)
     }
 
-    fn is_only_read(&self) -> bool {
-        true
+    fn laid_out_data(&self) -> LaidOutData {
+        LaidOutData::OnlyRead
     }
 
     /// What is laid out is written once more, packed.

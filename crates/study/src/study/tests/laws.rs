@@ -104,6 +104,11 @@ fn a_stack_is_for_workloads_that_can_work_on_it_alone() {
             "sequential = { mode = \"write\", size = \"1 MiB\" }",
             "sequential writes, and the stack is only read",
         ),
+        (
+            "loop = { size = \"1 GiB\" }\n[[stack]]\next4 = {}\n[[stack]]\noverlay = { content = \"lower\" }",
+            "random = { mode = \"write\", size = \"1 MiB\" }",
+            "random opens its files before the clock starts",
+        ),
     ] {
         let errors = read(stack, workload).unwrap_err();
         assert!(all(&errors).contains(words), "{}", all(&errors));
