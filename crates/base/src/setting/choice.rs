@@ -4,7 +4,7 @@
 //! `stackrace show` lists and the value that the program works with, so that a match on the value
 //! is exhaustive and a new word without a meaning does not compile.
 
-use super::convert::{as_text, none_of};
+use super::convert::{as_word, none_of};
 use super::doc::SettingDoc;
 use super::value::{GivenSetting, Refusal};
 
@@ -69,7 +69,7 @@ impl<T: Copy> ChoiceDoc<T> {
     /// # Errors
     /// It is none of the words.
     pub(super) fn value(&self, setting: &GivenSetting) -> Result<T, Refusal> {
-        let word = as_text(setting)?;
+        let word = as_word(setting)?;
         let value = self.of_word(&word);
         value.ok_or_else(|| none_of(setting, &word, self.words))
     }
@@ -115,6 +115,20 @@ mod tests {
                 }
                 Err(near) => assert!(settings.choice(SIDE).unwrap_err().help.contains(near)),
             }
+        }
+    }
+
+    #[test]
+    fn a_word_with_a_point_may_be_a_number() {
+        let version = choice!("version", ["1.0" => 0, "1.2" => 2], "1.2", "");
+        for (number, value) in [(1.0, Ok(0)), (1.2, Ok(2)), (1.5, Err(()))] {
+            let given = GivenSetting {
+                name: "version".to_owned(),
+                value: Value::Float(number),
+                span: 0..0,
+                name_span: 0..0,
+            };
+            assert_eq!(version.value(&given).map_err(drop), value, "{number}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
         Kind::Texts => as_texts(setting).map(drop),
         Kind::Weights => as_weights(setting).map(drop),
         Kind::Choice(words) => {
-            let word = as_text(setting)?;
+            let word = as_word(setting)?;
             match words.contains(&word.as_str()) {
                 true => Ok(()),
                 false => Err(none_of(setting, &word, words)),
@@ -151,6 +151,15 @@ pub(super) fn as_text(setting: &GivenSetting) -> Result<String, Refusal> {
         Value::Text(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         _ => Err(wrong_kind(setting, "a text", Kind::Text)),
+    }
+}
+
+/// The word of a choice; `1.2` is as good as `"1.2"`, because the words are known.
+pub(super) fn as_word(setting: &GivenSetting) -> Result<String, Refusal> {
+    match setting.value {
+        // With a point, also where nothing stands behind it.
+        Value::Float(number) => Ok(format!("{number:?}")),
+        _ => as_text(setting),
     }
 }
 

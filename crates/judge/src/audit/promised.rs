@@ -39,6 +39,10 @@ fn clause(layer: &LayerFacts, fact: &Fact) -> Option<String> {
         ),
         "sync" => zfs(value).map(str::to_owned),
         "export in force" => export(value).map(str::to_owned),
+        // What a server of disk images does with them.
+        "flushes" if value == "ignored" => Some(
+            "the disk image ignores flushes (cache=unsafe): fsync promises nothing".to_owned(),
+        ),
         "protocol" if layer.layer == "drbd" => drbd(value).map(str::to_owned),
         // Anything else is either a disk or says nothing of durability.
         name => cache(name.strip_prefix("disk ")?, fact.figure.as_ref()?),
@@ -51,6 +55,12 @@ fn mount(options: &str) -> Option<&'static str> {
     // Each option switches off what the next would ask for, so the strongest is said.
     if given("nobarrier") || given("barrier=0") || given("nobarriers") {
         return Some("mounted without barriers: fsync does not empty the caches of drives");
+    }
+    // overlayfs.rst; kernels since 6.17 show it as fsync=volatile.
+    if given("volatile") || given("fsync=volatile") {
+        return Some(
+            "mounted volatile: fsync does nothing, and after a power cut nothing is mounted",
+        );
     }
     // nfs(5).
     if given("soft") || given("softerr") {
@@ -146,6 +156,13 @@ mod tests {
                 "rw,vers=4.2,soft",
                 "given up",
             ),
+            (
+                "dir",
+                "mount options",
+                "rw,fsync=volatile",
+                "fsync does nothing",
+            ),
+            ("vm", "flushes", "ignored", "ignores flushes"),
             ("dir", "file system", "tmpfs", "nothing survives"),
             ("dir", "file system", "nfs4", "sync or async"),
             ("zfs", "sync", "disabled", "promises nothing"),

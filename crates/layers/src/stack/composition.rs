@@ -5,7 +5,7 @@ use crate::stack::cut::CutOf;
 use crate::stack::error::StackError;
 use crate::stack::gives::{Below, Danger, GivesKind, Takes};
 use crate::stack::identity::Identity;
-use crate::stack::layer::Layer;
+use crate::stack::layer::{LaidOutData, Layer};
 use stackrace_machine::host::{Host, HostError, LabDisk, Needs};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,19 @@ impl Stack {
                 );
                 return Err((index, why));
             }
-            fits(layer.as_ref(), below).map_err(|why| (index, why))?;
+            // It is unmounted and made anew before each phase, which nothing that stands on it survives.
+            if let Some(packed) =
+                below.filter(|below| below.laid_out_data() == LaidOutData::OnlyRead)
+            {
+                let why = format!(
+                    "{} is packed anew before each phase: leave {} out above it",
+                    packed.kind(),
+                    layer.kind()
+                );
+                return Err((index, why));
+            }
+            fits(layer.as_ref(), below, devices_above(&layers[..index]))
+                .map_err(|why| (index, why))?;
             layer
                 .accepts(&layers[..index])
                 .map_err(|why| (index, why))?;
@@ -81,6 +93,13 @@ impl Stack {
         top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
+    /// What becomes of data that a trial laid out on it, when its clock starts.
+    pub fn laid_out_data(&self) -> LaidOutData {
+        let all = self.layers.iter().map(|layer| layer.laid_out_data());
+        let mut others = all.filter(|data| *data != LaidOutData::Stay);
+        others.next().unwrap_or(LaidOutData::Stay)
+    }
+
     /// Directories in which setting up this stack takes disk, each with its bytes; an empty path is
     /// the site's scratch directory.
     pub fn disk_needed(&self) -> Vec<(PathBuf, u64)> {
@@ -94,8 +113,7 @@ impl Stack {
     pub fn written_to_disks(&self, bytes: u64) -> u64 {
         (0..self.layers.len()).rev().fold(bytes, |bytes, index| {
             // The lowest layer writes to what it is made of, once.
-            let below = self.layers[..index].last();
-            let devices = below.and_then(|below| below.devices_given());
+            let devices = devices_above(&self.layers[..index]);
             self.layers[index].written_below(bytes, devices.unwrap_or(1))
         })
     }
@@ -278,7 +296,18 @@ impl Stack {
     }
 }
 
-fn fits(layer: &dyn Layer, below: Option<&dyn Layer>) -> Result<(), String> {
+/// Number of devices that some layers give; `None` if they give no devices.
+fn devices_above(layers: &[Box<dyn Layer>]) -> Option<usize> {
+    let mut own = layers.iter().rev();
+    own.find(|layer| !layer.passes_devices_on())?
+        .devices_given()
+}
+
+fn fits(
+    layer: &dyn Layer,
+    below: Option<&dyn Layer>,
+    given_below: Option<usize>,
+) -> Result<(), String> {
     let kind = layer.kind();
     let taken = match layer.takes() {
         Takes::Nothing => {
@@ -304,7 +333,7 @@ fn fits(layer: &dyn Layer, below: Option<&dyn Layer>) -> Result<(), String> {
             "{kind} takes {taken}; there is no layer below: put it on {on}"
         ));
     };
-    match (layer.takes(), below.gives(), below.devices_given()) {
+    match (layer.takes(), below.gives(), given_below) {
         (Takes::Devices { min, max }, _, Some(given)) if (min..=max).contains(&given) => Ok(()),
         (Takes::Devices { .. }, _, Some(given)) => Err(format!(
             "{} takes {taken}; the layer below ({}) gives {given}",

@@ -2,6 +2,7 @@
 
 use super::composition::Stack;
 use super::error::LayerError;
+use super::parts::Mounted;
 use super::setup::Setup;
 use super::zfs;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity};
@@ -46,7 +47,10 @@ impl Ground {
             ground.at.push((node, directory));
         }
         // One that cannot be told is not compared: a stack on an imagined machine has none.
-        ground.own = mounted.and_then(|root| first.identity_of(root).ok());
+        // Nor one that settling makes anew: it has other marks each time.
+        let anew = setup.parts.mounts.iter().any(Mounted::is_folded);
+        let own = mounted.filter(|_| !anew);
+        ground.own = own.and_then(|root| first.identity_of(root).ok());
         if let Some(own) = &mut ground.own
             && !is_in_memory(&own.file_system)
             && own.device.is_some_and(|(major, _)| major == 0)

@@ -73,6 +73,17 @@ impl LayerKind {
     };
 }
 
+/// What becomes of data that a trial laid out, when its clock starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaidOutData {
+    /// They are where they were, and can be written over.
+    Stay,
+    /// They can be read, and nothing else.
+    OnlyRead,
+    /// A file is copied when it is first opened for writing.
+    CopiedUp,
+}
+
 /// Treatment of the data of files by a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileData {
@@ -212,6 +223,10 @@ pub trait Layer: Send + Sync {
     fn devices_given(&self) -> Option<usize> {
         None
     }
+    /// Returns true if it gives the very devices that it takes, however many they are.
+    fn passes_devices_on(&self) -> bool {
+        false
+    }
     /// Bytes that it writes to so many devices below for this many that are written to it, once.
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
         bytes
@@ -230,6 +245,10 @@ pub trait Layer: Send + Sync {
     /// Returns true if both machines may write what it gives at once.
     fn is_shared(&self) -> bool {
         false
+    }
+    /// What becomes of data that a trial laid out, when its clock starts.
+    fn laid_out_data(&self) -> LaidOutData {
+        LaidOutData::Stay
     }
     /// Number of machines on which the workload runs at once, each in a directory of its own.
     fn loaded_from(&self) -> usize {

@@ -27,15 +27,21 @@ mod gfs2;
 mod gives;
 mod ground;
 mod identity;
+mod image;
 mod jfs;
 mod lab_disks;
 mod layer;
 mod loops;
 mod lvm;
 mod md;
+mod mergerfs;
 mod native;
 mod nfs;
 mod nilfs2;
+mod overlay;
+mod packed;
+mod parts;
+mod queue;
 mod script;
 mod setup;
 mod site;
@@ -56,7 +62,7 @@ pub use error::StackError;
 pub use examined::Examined;
 pub use gives::{Danger, GivesKind, Takes};
 pub use ground::{compared, exchanged_below, first_look};
-pub use layer::{FileData, Layer, LayerCommand, LayerKind};
+pub use layer::{FileData, LaidOutData, Layer, LayerCommand, LayerKind};
 pub use script::needs_command;
 pub use site::Site;
 pub use standing::StandingStack;
@@ -92,22 +98,28 @@ pub const ALL: &[LayerKind] = &[
     devices::KIND,
     dir::KIND,
     drbd::KIND,
+    packed::EROFS,
     exfat::KIND,
     ext::EXT2,
     ext::EXT3,
     ext::EXT4,
     f2fs::KIND,
     gfs2::KIND,
+    image::KIND,
     jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
     lvm::KIND,
     md::KIND,
+    mergerfs::KIND,
     native::KIND,
     nfs::KIND,
     nilfs2::KIND,
+    overlay::KIND,
+    queue::KIND,
     script::KIND,
     smb::KIND,
+    packed::SQUASHFS,
     tmpfs::KIND,
     xfs::KIND,
     zfs::POOL,

@@ -2,17 +2,17 @@
 
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
+use crate::stack::parts::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use stackrace_base::event::{LayerFacts, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
     Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon,
 };
-use stackrace_machine::journal::{EntryId, Undo, undo_entries};
+use stackrace_machine::journal::{EntryId, Undo, undo_entries, unmount};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The means by which a layer builds.
 pub struct Setup<'a> {
@@ -40,54 +40,8 @@ pub struct Setup<'a> {
     pub(super) there: Gives,
 }
 
-/// The existing parts of a stack: settling and tearing down need them when the set-up is over.
-#[derive(Debug, Default)]
-pub(super) struct StackParts {
-    /// Entries of the journal, in the order in which things were made.
-    pub(super) entries: Vec<EntryId>,
-    pub(super) mounts: Vec<Mounted>,
-    pub(super) movable: Vec<Movable>,
-    /// Commands that drop caches which the kernel of this machine does not hold.
-    pub(super) cold: Vec<Vec<OsString>>,
-    /// Devices that have to be there again after what is movable came back.
-    pub(super) awaited: Vec<PathBuf>,
-    /// Directories whose file system holds the data of loop devices, by machine.
-    pub(super) backing: Vec<(usize, PathBuf)>,
-    /// Directories in which the workload runs on other machines, by machine.
-    pub(super) others: Vec<(usize, PathBuf)>,
-    /// Real disks: an open file keeps others from taking them until the stack is torn down.
-    pub(super) held: Vec<FixedDevice>,
-}
-
-/// A mount of ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mounted {
-    /// The machine it is on, by its number.
-    pub node: usize,
-    /// The command that mounted it, and mounts it again.
-    pub command: Vec<OsString>,
-    /// Its mount point.
-    pub path: PathBuf,
-    /// True if its content is still there after unmounting.
-    pub survives: bool,
-}
-
-/// A thing of ours that is cold once it was taken away and brought back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Movable {
-    /// The command that takes it away.
-    pub(super) away: Vec<OsString>,
-    /// The command that brings it back.
-    pub(super) back: Vec<OsString>,
-}
-
 /// Directory of the files of [`Setup::prove`].
 const PROOFS: &str = "/run";
-
-/// Number of times, and pause between them, that a device that a tool has just made is looked for:
-/// a minute in all, which udev may need on an emulated machine that has others beside it.
-const APPEARS_TRIES: usize = 600;
-const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
     /// Begins a set-up under a fresh mark. It fails if the host gives no random digits, or the journal cannot
@@ -207,12 +161,22 @@ impl<'a> Setup<'a> {
     }
 
     /// Lets what stands until now stay when settling: it is served, or open.
-    pub fn keep_standing(&mut self) {
+    ///
+    /// # Errors
+    /// One of it has to be unmounted before each phase.
+    pub fn keep_standing(&mut self) -> Result<(), LayerError> {
+        if self.parts.mounts.iter().any(Mounted::is_folded) {
+            return Err(LayerError::refused(
+                "a layer below makes its content anew before each phase, which what is served or open does not let it do",
+                "leave the layer above out, or take the setting content out of the one below",
+            ));
+        }
         self.parts.movable.clear();
         self.parts.awaited.clear();
         for mount in &mut self.parts.mounts {
             mount.survives = false;
         }
+        Ok(())
     }
 
     /// Returns true if another machine than the first is built on.
@@ -325,13 +289,19 @@ impl<'a> Setup<'a> {
             // One that runs is not ours: it is neither used nor, later, ended.
             self.host().check_free(daemon)?;
         }
-        let program = daemons
-            .iter()
-            .take(1)
-            .map(|daemon| daemon.program)
-            .collect();
+        let program = daemons.first().map_or("", |daemon| daemon.program);
+        self.start_one_more(program, command)
+    }
+
+    /// Starts a server of which a machine may have many, by the name the kernel has of it; it is ended as
+    /// any other.
+    pub fn start_one_more(
+        &mut self,
+        program: &str,
+        command: &[OsString],
+    ) -> Result<(), LayerError> {
         self.will(Undo::EndProcess {
-            program,
+            program: program.to_owned(),
             mark: self.mark.clone(),
         })?;
         // In the environment, because a process hands it on to all that it starts.
@@ -545,8 +515,35 @@ impl<'a> Setup<'a> {
             command,
             path: path.to_path_buf(),
             survives: memory == Memory::No,
+            folds: Default::default(),
+            writable: None,
         });
         Ok(())
+    }
+
+    /// Opens what was mounted last, and is only read, so that it can be written, with another command; `pack`
+    /// makes it of that again when it is unmounted to settle.
+    pub fn opens(
+        &mut self,
+        writable: Vec<OsString>,
+        pack: Vec<OsString>,
+    ) -> Result<(), LayerError> {
+        let host = self.host;
+        if let Some(mount) = self.parts.mounts.last_mut() {
+            unmount(host, &mount.path)?;
+            host.must(&writable)?;
+            mount.folds = [Vec::new(), vec![pack]];
+            mount.writable = Some(writable);
+        }
+        Ok(())
+    }
+
+    /// Says that these commands are run before and after what was mounted last is unmounted to settle; it
+    /// is then unmounted also where a study leaves file systems mounted.
+    pub fn folds(&mut self, before: Vec<Vec<OsString>>, after: Vec<Vec<OsString>>) {
+        if let Some(mount) = self.parts.mounts.last_mut() {
+            mount.folds = [before, after];
+        }
     }
 
     /// The facts of a layer, with the machine it stands on unless that is the first.
@@ -576,20 +573,6 @@ impl<'a> Setup<'a> {
             Err(error) => vec![error.to_string()],
         }
     }
-}
-
-/// Waits for a device: udev makes its name some time after the kernel made the device.
-pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
-    for _ in 0..APPEARS_TRIES {
-        if host.exists(device) {
-            return Ok(());
-        }
-        host.pause(APPEARS_PAUSE);
-    }
-    Err(LayerError::refused(
-        format!("{} was created and does not appear", device.shown()),
-        "check that udevd runs",
-    ))
 }
 
 /// Life of a file system: in memory alone, so that it is lost when unmounted, or not.

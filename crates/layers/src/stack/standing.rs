@@ -1,11 +1,11 @@
 //! A stack that stands: where the workload runs, what was really obtained, how it gets cold, how it
 //! goes.
 
-use crate::stack::common::line;
+use crate::stack::common::{line, place};
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
 use crate::stack::ground::{Ground, on};
-use crate::stack::setup::{Mounted, Movable, StackParts, appears};
+use crate::stack::parts::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity};
 use stackrace_base::owned::held::HeldDir;
@@ -163,10 +163,18 @@ impl StandingStack {
             .parts
             .mounts
             .iter()
-            .filter(|mount| remount && mount.survives)
+            .filter(|mount| mount.survives && (remount || mount.is_folded()))
             .collect();
         for mount in again.iter().rev() {
-            unmount(on(host, mount.node)?, &mount.path)?;
+            let host = on(host, mount.node)?;
+            let [before, after] = &mount.folds;
+            before
+                .iter()
+                .try_for_each(|fold| host.must(fold).map(drop))?;
+            unmount(host, &mount.path)?;
+            after
+                .iter()
+                .try_for_each(|fold| host.must(fold).map(drop))?;
         }
         let away: &[Movable] = if remount { &self.parts.movable } else { &[] };
         for movable in away.iter().rev() {
@@ -199,6 +207,29 @@ impl StandingStack {
             remounted: !again.is_empty(),
             ..Settled::default()
         })
+    }
+
+    /// Lets what settling made only read be written again, so that a trial can lay out its data and remove
+    /// them.
+    ///
+    /// # Errors
+    /// A mount is busy, or does not come back.
+    pub fn open(&self, host: &dyn Host) -> Result<(), StackError> {
+        let opened = self.parts.mounts.iter().try_for_each(|mount| {
+            let Some(writable) = &mount.writable else {
+                return Ok(());
+            };
+            let host = on(host, mount.node)?;
+            match place::mounted_at(host, &mount.path)? {
+                Some(seen) if !seen.options.iter().any(|option| option == "ro") => return Ok(()),
+                Some(_) => unmount(host, &mount.path)?,
+                // Packing failed after it was unmounted.
+                None => {}
+            }
+            host.must(writable)?;
+            Ok(())
+        });
+        opened.map_err(|error: LayerError| StackError::whole(error))
     }
 
     fn come_back(&self, host: &dyn Host, away: &[Movable]) -> Result<(), LayerError> {

@@ -456,7 +456,7 @@ proptest::proptest! {
         for (needed, lines) in between.iter().map(|index| *index.get(&all_between)) {
             if needed <= given {
                 shape.extend(lines);
-                given = 1;
+                given = if layer(lines[0]).passes_devices_on() { given } else { 1 };
             }
         }
         let (needed, lines) = *above.get(&all_above);
@@ -579,13 +579,13 @@ const ZEROS: &[&str] = &[
     "delay of drbd",
     "latency of lab-disks",
     "delay of nfs",
+    "wbt of queue",
     "special of zpool",
     "log of zpool",
     "cache of zpool",
 ];
 
-/// Of each setting of each layer: a size or a number of 0 that makes no sense is not found out when the
-/// stack is built.
+/// A size or a number of 0 that makes no sense is not found out when the stack is built.
 #[test]
 fn a_setting_of_zero_is_refused_or_does_something() {
     let mut accepted = Vec::new();

@@ -4,24 +4,16 @@
 //! table of [`Tool`]s. It is strict: what is mounted or a part of something cannot be detached,
 //! wiped or given away twice, and nothing goes while what it gives is in use.
 
+mod parameters;
 mod servers;
 
 pub use super::words::*;
 use super::{HostError, LabDisk, MountInfo, Output, reading};
+use parameters::{BEFORE, is_parameter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Directories of the parameters of the kernel's modules, and of the loopback device.
-const PARAMETERS: [&str; 2] = ["/sys/module", "/sys/class/net/lo"];
-
-fn is_parameter(path: &Path) -> bool {
-    PARAMETERS.iter().any(|place| path.starts_with(place))
-}
-
-/// Value of each of them until it is written.
-const BEFORE: &str = "{before}";
 
 /// A program as it is imagined.
 #[derive(Clone, Copy)]
@@ -241,6 +233,13 @@ impl World {
         let mut mounts = self.mounts.iter();
         let mount = mounts.find(|mount| mount.source == device)?;
         Some(mount.mount_point.clone())
+    }
+
+    /// Options of what is mounted at a directory.
+    pub fn options_at(&self, point: &Path) -> Option<Vec<String>> {
+        let mut mounts = self.mounts.iter();
+        let mount = mounts.find(|mount| mount.mount_point == point)?;
+        Some(mount.options.clone())
     }
 
     /// Makes a file that a tool makes by itself.

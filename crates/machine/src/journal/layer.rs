@@ -68,8 +68,10 @@ impl Param {
             return false;
         };
         // A word that begins with a hyphen would be an option to the tool. Plans draw no digits: they
-        // write `{id}` instead.
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@{}".contains(c);
+        // write `{id}` instead, and `{loop 1}`.
+        let planned = text.starts_with('{');
+        let plain =
+            |c: char| c.is_ascii_alphanumeric() || "-_.:@{}".contains(c) || (planned && c == ' ');
         let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '{')
             && text.chars().all(plain);
         match self {

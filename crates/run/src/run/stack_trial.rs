@@ -158,6 +158,10 @@ impl<'a> StackTrial<'a> {
     /// Keeps the data for the next trial, or removes the directory.
     fn leave_directory(&mut self) {
         let directory = &self.site.directory;
+        if let Err(error) = self.trial.standing.open(self.trial.executor.host) {
+            let note = format!("after the trial: {error}");
+            self.observation.notes.push(with_real_names(&note));
+        }
         // A control of its own: what a stopped trial has begun must come to its end, too.
         let control = Control::default();
         if let Err(trouble) = self.trial.workload().finish(&self.site.place(&control)) {
@@ -192,6 +196,8 @@ impl Stages for StackTrial<'_> {
     }
 
     fn begin(&mut self) -> Result<(), Ended> {
+        let opened = self.trial.standing.open(self.trial.executor.host);
+        opened.map_err(failed)?;
         if let Before::Preconditioning { capacity } = self.trial.before {
             let done = self.trial.precondition(capacity, &mut self.observation)?;
             self.observation.preconditioned = Some(done);

@@ -7,8 +7,8 @@ use stackrace_engine::spec::Content;
 use stackrace_base::event::{MetricHead, WorkloadHead, metrics_named};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
-use stackrace_layers::stack::{Layer, Stack};
-use stackrace_load::workload::{DataLayout, Workload, aligned, together};
+use stackrace_layers::stack::{LaidOutData, Layer, Stack};
+use stackrace_load::workload::{DataLayout, DataUse, Workload, aligned, together};
 
 use super::design::{Configuration, Factor, Kinds};
 use super::entry::StudyEntry;
@@ -154,7 +154,23 @@ impl<'a> ConfigurationBuilder<'a> {
     /// Checks that bare devices are for workloads that work on them, and for no others.
     fn fits(&mut self, stack: &Stack, workloads: &[Box<dyn Workload>], levels: &[usize]) {
         for (entry, workload) in self.workloads.iter().zip(workloads) {
+            let data = (stack.laid_out_data(), workload.data_use());
             let (message, help) = match (workload.wants_bare(), stack.is_bare()) {
+                _ if data.0 == LaidOutData::OnlyRead && data.1 != DataUse::Read => (
+                    format!(
+                        "{} writes, and the stack is only read when the clock starts",
+                        entry.kind
+                    ),
+                    "use sequential or random with mode = \"read\", or another file system",
+                ),
+                // It would be measured on copies that have just been made, and are in memory.
+                _ if data == (LaidOutData::CopiedUp, DataUse::Rewritten) => (
+                    format!(
+                        "{} opens its files before the clock starts, and that copies them up",
+                        entry.kind
+                    ),
+                    "use one that opens files while the clock runs (files, postmark, git, build, sqlite, command), or leave content = \"lower\" out",
+                ),
                 // Checked here because it takes both: neither the stack nor the workload is wrong
                 // alone.
                 (true, false) => (

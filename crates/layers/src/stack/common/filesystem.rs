@@ -4,6 +4,7 @@
 use crate::stack::common::{block, guard, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
+use crate::stack::layer::Layer;
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::unit::ShownPath;
@@ -33,6 +34,32 @@ pub(crate) fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, La
         ours_to_format(host, device)?;
     }
     Ok(devices)
+}
+
+/// The root of a file system that the stack made.
+///
+/// # Errors
+/// When there is none below; [`not_theirs`] says so earlier.
+pub(crate) fn own_root(below: Gives) -> Result<PathBuf, LayerError> {
+    match below {
+        Gives::Mounted(root) => Ok(root),
+        _ => Err(LayerError::refused("there is no file system below", "")),
+    }
+}
+
+/// Refuses a directory of the user's below a layer that works as root by the paths of its files: there
+/// others could exchange them.
+///
+/// # Errors
+/// One clause.
+pub(crate) fn not_theirs(layer: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
+    let mut theirs = below.iter().map(|layer| layer.existing_directory());
+    match theirs.any(|directory| directory.is_some()) {
+        true => Err(format!(
+            "{layer} takes a file system that the stack makes: put it on loop and ext4, and not on dir"
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Makes a file system on devices of ours: `command`, then the devices. Where they outlive the

@@ -291,7 +291,7 @@ impl ServerPlace {
             Gives::Mounted(root) | Gives::Private(root) => {
                 // What is served is open, so it can neither be unmounted nor exported when
                 // settling.
-                setup.keep_standing();
+                setup.keep_standing()?;
                 setup.lies_in(&root);
                 build(setup, root)
             }

@@ -270,7 +270,7 @@ impl Layer for Drbd {
             ));
         }
         // The driver holds the devices below open as long as the resource is up.
-        setup.keep_standing();
+        setup.keep_standing()?;
         // The driver sends by itself, in the network of the kernel.
         let ready = self.line.set_up(setup, Sockets::OfKernel)?;
         let ends = ends(setup, [&here[0], &there[0]], ready.addresses)?;

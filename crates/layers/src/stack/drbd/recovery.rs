@@ -33,7 +33,7 @@ impl Drbd {
                 "write after-cut = \"this\" or \"both\"",
             ));
         }
-        setup.keep_standing();
+        setup.keep_standing()?;
         let ready = self.line.set_up(setup, Sockets::OfKernel)?;
         let ends = ends(setup, [&here[0], &there[0]], ready.addresses)?;
         if self.after_cut == AfterCut::Peer {

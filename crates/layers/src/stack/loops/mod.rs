@@ -308,7 +308,11 @@ impl Loop {
 }
 
 /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
-fn attach(setup: &mut Setup<'_>, options: &[String], file: &Path) -> Result<PathBuf, LayerError> {
+pub(super) fn attach(
+    setup: &mut Setup<'_>,
+    options: &[String],
+    file: &Path,
+) -> Result<PathBuf, LayerError> {
     let mut command = argv(["losetup", "--find", "--show"]);
     command.extend(options.iter().map(OsString::from));
     command.push(file.into());

@@ -56,6 +56,12 @@ const BITMAP: ChoiceDoc<bool> = choice!(
     "internal",
     "Whether a map of what is being written lies on the members; RAID 0 has none.",
 );
+const METADATA: ChoiceDoc<&'static str> = choice!(
+    "metadata",
+    ["1.0" => "1.0", "1.1" => "1.1", "1.2" => "1.2"],
+    "1.2",
+    "Where the superblock of each member is: 1.0 at its end, 1.1 at its start, 1.2 at 4 KiB.",
+);
 const POLICY: ChoiceDoc<Policy> = choice!(
     "consistency-policy",
     ["ppl" => Policy::Ppl, "journal" => Policy::Journal],
@@ -87,12 +93,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         ),
         BITMAP.doc,
         POLICY.doc,
-        SettingDoc::choice(
-            "metadata",
-            &["1.0", "1.1", "1.2"],
-            "1.2",
-            "Where the superblock of each member is: 1.0 at its end, 1.1 at its start, 1.2 at 4 KiB.",
-        ),
+        METADATA.doc,
         SettingDoc::text(
             "layout",
             "",
@@ -135,7 +136,7 @@ struct Md {
     /// True for a bitmap on the members; `None` where there can be none.
     bitmap: Option<bool>,
     policy: Option<Policy>,
-    metadata: String,
+    metadata: &'static str,
     layout: Option<String>,
     degraded: bool,
     assume_clean: bool,
@@ -189,7 +190,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             .then(|| settings.choice(BITMAP))
             .transpose()?,
         policy,
-        metadata: settings.text("metadata")?,
+        metadata: settings.choice(METADATA)?,
         layout,
         degraded,
         assume_clean: settings.flag("assume-clean")?,
@@ -286,7 +287,7 @@ impl Md {
             "--raid-devices",
             &count.to_string(),
             "--metadata",
-            &self.metadata,
+            self.metadata,
             "--homehost",
             "none",
             "--name",
@@ -343,7 +344,7 @@ impl Md {
         let mut asked = vec![
             ("level", format!("raid{}", RAID.word(self.level))),
             ("raid_disks", count.to_string()),
-            ("metadata_version", self.metadata.clone()),
+            ("metadata_version", self.metadata.to_owned()),
         ];
         if self.level != RaidLevel::Zero {
             // RAID 0 has no such file.

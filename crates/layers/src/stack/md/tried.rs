@@ -12,7 +12,7 @@ pub(super) const TRIED: Tried = Tried {
         ],
         &[
             ON_TWO_DISKS,
-            "md = { raid = 1, metadata = \"1.0\" }",
+            "md = { raid = 1, metadata = 1.0 }",
             "ext4 = {}",
         ],
     ],

@@ -55,6 +55,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "native = { file-system = \"ext4\", size = \"1 GiB\" }",
+    words: &[&zfs::NATIVE_WORDS],
     parse,
     undo: &[DETACH],
     imagined: imagined::TOOLS,
@@ -63,7 +64,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         shapes: &[
             &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],
             &[
-                "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\"] }",
+                "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\", \"primarycache=metadata\", \"recordsize=16K\"] }",
             ],
         ],
         ..Tried::NOWHERE
@@ -96,7 +97,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a size like \"1 GiB\"",
         ));
     }
-    let properties = zfs::properties(settings, &zfs::DATASET_WORDS)?;
+    let properties = zfs::properties(settings, &[&zfs::NATIVE_WORDS, &zfs::DATASET_WORDS])?;
     if !properties.is_empty() && file_system != "zfs" {
         return Err(Refusal::at(
             settings.span_of("properties"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Files of this room that no layer owns.
-const SHARED: [&str; 16] = [
+const SHARED: [&str; 17] = [
     "build.rs",
     "common",
     "composition.rs",
@@ -17,6 +17,7 @@ const SHARED: [&str; 16] = [
     "identity.rs",
     "layer.rs",
     "mod.rs",
+    "parts.rs",
     "setup.rs",
     "site.rs",
     "standing.rs",
@@ -25,7 +26,7 @@ const SHARED: [&str; 16] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 21] = [
+const ELSEWHERE: [(&str, &[&str], &str); 24] = [
     (
         "crates/base/src/event/figure.rs",
         &["devices"],
@@ -38,8 +39,13 @@ const ELSEWHERE: [(&str, &[&str], &str); 21] = [
     ),
     (
         "crates/machine/src/host/tools.rs",
-        &["bcachefs"],
-        "the one program that formats and is not called mkfs: it starts in an empty directory",
+        &["bcachefs", "mksquashfs"],
+        "the one program that formats and is not called mkfs: it starts in an empty directory; and one that makes the lab's image",
+    ),
+    (
+        "crates/remote/src/lab/command.rs",
+        &["image"],
+        "the name of a guest's disk",
     ),
     (
         "crates/machine/src/host/identity.rs",
@@ -60,6 +66,11 @@ const ELSEWHERE: [(&str, &[&str], &str); 21] = [
         "names of the kernel's devices in a record",
     ),
     (
+        "crates/machine/src/host/identity.rs",
+        &["overlay"],
+        "the kernel's name of file systems that tell the times of others",
+    ),
+    (
         "crates/judge/src/audit/promised.rs",
         &["drbd", "nfs", "tmpfs", "zfs"],
         "what survives a power cut in a directory whose file system no layer made",
@@ -76,8 +87,13 @@ const ELSEWHERE: [(&str, &[&str], &str); 21] = [
     ),
     (
         "crates/remote/src/lab/image.rs",
-        &["zfs", "zpool"],
-        "its modules are built apart, as their licence wants it",
+        &["mksquashfs", "zfs", "zpool"],
+        "its modules are built apart, as their licence wants it; and what an image of the lab is made with",
+    ),
+    (
+        "crates/places/src/place/lab_guests/needs.rs",
+        &["unsquashfs"],
+        "looks into an image of the lab",
     ),
     (
         "crates/machine/src/observe/physical.rs",

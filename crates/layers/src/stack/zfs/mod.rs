@@ -15,7 +15,8 @@ pub(super) use bare::KIND as BARE;
 pub(super) use dataset::KIND as DATASET;
 pub(super) use pool::KIND as POOL;
 pub(super) use properties::{
-    DATASET as DATASET_WORDS, PROPERTIES, obtained, properties, shown, words,
+    DATASET as DATASET_WORDS, NATIVE as NATIVE_WORDS, PROPERTIES, obtained, properties, shown,
+    words,
 };
 pub(super) use undo::DESTROY;
 pub(super) use volume::KIND as VOLUME;

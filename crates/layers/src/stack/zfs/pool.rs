@@ -150,7 +150,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         special: count("special")?,
         log: count("log")?,
         cache: count("cache")?,
-        properties: zfs::properties(settings, &zfs::POOL)?,
+        properties: zfs::properties(settings, &[&zfs::POOL])?,
     }))
 }
 

@@ -157,6 +157,25 @@ pub(crate) const DATASET: Words = Words {
     ],
 };
 
+/// Those of zfsprops(7) that have a setting in `dataset`, and none in `native`.
+pub(crate) const NATIVE: Words = Words {
+    tool: "ZFS in native",
+    manual: "zfsprops(7)",
+    options: &[
+        ("atime", OneOf(ON_OFF)),
+        ("compression", Word),
+        (
+            "dedup",
+            OneOf(&["off", "on", "verify", "sha256", "sha512", "skein"]),
+        ),
+        ("logbias", OneOf(&["latency", "throughput"])),
+        ("primarycache", OneOf(&["all", "metadata", "none"])),
+        ("recordsize", Amount),
+        ("sync", OneOf(&["standard", "always", "disabled"])),
+        ("xattr", OneOf(&["on", "off", "sa", "dir"])),
+    ],
+};
+
 const ON_OFF: &[&str] = &["on", "off"];
 
 const FEATURE: &[&str] = &["enabled", "disabled"];
@@ -222,7 +241,7 @@ pub(super) fn asked(
             "write off, on, lz4, zstd, zstd-1 to zstd-19, zstd-fast-N, gzip, gzip-1 to gzip-9, lzjb or zle",
         ));
     }
-    asked.extend(properties(settings, &DATASET)?);
+    asked.extend(properties(settings, &[&DATASET])?);
     Ok(asked)
 }
 
@@ -249,9 +268,9 @@ fn is_compression(word: &str) -> bool {
 /// One that is not on the list.
 pub(crate) fn properties(
     settings: &Settings,
-    allowed: &Words,
+    allowed: &[&Words],
 ) -> Result<Vec<(String, String)>, Refusal> {
-    pairs(settings, PROPERTIES.name, &[allowed])
+    pairs(settings, PROPERTIES.name, allowed)
 }
 
 /// The words `-o name=value` for `zfs create` and `zpool create`.

@@ -85,7 +85,7 @@ fn blocks_of_several_sizes_are_judged_by_bytes() {
 }
 
 #[test]
-fn bare_devices_are_for_workloads_that_want_them_alone() {
+fn a_stack_is_for_workloads_that_can_work_on_it_alone() {
     let bare = "lab-disks = { size = \"1 GiB\", count = 4 }\n[[stack]]\nbare = {}";
     let read = |stack: &str, workload: &str| {
         let text = format!("[[stack]]\n{stack}\n[[workload]]\n{workload}\n");
@@ -98,6 +98,16 @@ fn bare_devices_are_for_workloads_that_want_them_alone() {
             "tmpfs = { size = \"1 GiB\" }",
             "mend-pool = {}",
             "mend-pool works on bare devices",
+        ),
+        (
+            "loop = { size = \"1 GiB\" }\n[[stack]]\next4 = {}\n[[stack]]\nsquashfs = {}",
+            "sequential = { mode = \"write\", size = \"1 MiB\" }",
+            "sequential writes, and the stack is only read",
+        ),
+        (
+            "loop = { size = \"1 GiB\" }\n[[stack]]\next4 = {}\n[[stack]]\noverlay = { content = \"lower\" }",
+            "random = { mode = \"write\", size = \"1 MiB\" }",
+            "random opens its files before the clock starts",
         ),
     ] {
         let errors = read(stack, workload).unwrap_err();

@@ -1,0 +1,359 @@
+//! Disks pooled file by file, as home servers have them (mergerfs): each device has a file system of its
+//! own, every file lies whole on one of them, and a policy says on which a new one is made.
+
+use crate::stack::common::words::{
+    OptionValue::{Amount, OneOf},
+    Words, mount_options,
+};
+use crate::stack::common::{filesystem, options};
+use crate::stack::error::LayerError;
+use crate::stack::ext;
+use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
+use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
+use stackrace_base::unit::ShownPath;
+use stackrace_machine::host::imagined::{Tool, World, last, said, text_after, word};
+use stackrace_machine::host::{Host, Needs, Output, Package, argv};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The word in a study, and the program.
+const NAME: &str = "mergerfs";
+
+/// The kernel's name of what it mounts.
+const MOUNTED_AS: &str = "fuse.mergerfs";
+
+/// The file in which it tells its settings as attributes.
+const CONTROL: &str = ".mergerfs";
+
+/// Begins the name of each of those attributes.
+const ATTRIBUTE: &str = "user.mergerfs.";
+
+/// The option for the room that a branch must have for a new file.
+const MIN_FREE: &str = "minfreespace=";
+
+/// A file system for each device, by mkfs(8): its words, and the option for its UUID with what stands
+/// before that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Branch {
+    kind: &'static str,
+    mkfs: &'static [&'static str],
+    uuid: [&'static str; 2],
+}
+
+const EXT4: Branch = Branch {
+    kind: "ext4",
+    // mke2fs(8): nothing is left for the kernel to initialize while trials run.
+    mkfs: &["mkfs.ext4", "-q", "-E", ext::EXTENDED],
+    uuid: ["-U", ""],
+};
+
+const XFS: Branch = Branch {
+    kind: "xfs",
+    mkfs: &["mkfs.xfs", "-q", "-K"],
+    uuid: ["-m", "uuid="],
+};
+
+const FILE_SYSTEM: ChoiceDoc<Branch> = choice!(
+    "file-system",
+    ["ext4" => EXT4, "xfs" => XFS],
+    "ext4",
+    "What is made on each device.",
+);
+
+/// mergerfs(1), "POLICY DESCRIPTIONS".
+const CREATE: ChoiceDoc<&'static str> = choice!(
+    "create",
+    [
+        "all" => "all",
+        "epall" => "epall",
+        "epff" => "epff",
+        "eplfs" => "eplfs",
+        "eplus" => "eplus",
+        "epmfs" => "epmfs",
+        "eprand" => "eprand",
+        "ff" => "ff",
+        "lfs" => "lfs",
+        "lus" => "lus",
+        "mfs" => "mfs",
+        "msplfs" => "msplfs",
+        "msplus" => "msplus",
+        "mspmfs" => "mspmfs",
+        "newest" => "newest",
+        "pfrd" => "pfrd",
+        "rand" => "rand",
+    ],
+    "epmfs",
+    "Policy category.create: where a new file is made.",
+);
+
+/// The layer `mergerfs` of a study.
+pub(super) const KIND: LayerKind = LayerKind {
+    name: NAME,
+    summary: "Devices pooled file by file (mergerfs, FUSE): a file system on each, a policy for new files; minfreespace is 0 unless given.",
+    settings: &[CREATE.doc, FILE_SYSTEM.doc, options::MOUNT],
+    takes: Takes::Devices {
+        min: 1,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Directory,
+    example: "mergerfs = { create = \"mfs\", mount = [\"cache.files=partial\"] }",
+    words: &[&MOUNT],
+    parse: |settings| {
+        Ok(Box::new(Mergerfs {
+            create: settings.choice(CREATE)?,
+            branch: settings.choice(FILE_SYSTEM)?,
+            mount: own_options(settings)?,
+        }))
+    },
+    packages: PACKAGES,
+    imagined: &[
+        Tool {
+            name: NAME,
+            run: imagined_mount,
+        },
+        Tool {
+            name: "getfattr",
+            run: imagined_attributes,
+        },
+    ],
+    reads: &[told],
+    tried: Tried {
+        on_devices: &[(1, &["mergerfs = {}"])],
+        shapes: &[&[
+            "loop = { size = \"1 GiB\", count = 3 }",
+            "mergerfs = { create = \"mfs\", file-system = \"xfs\" }",
+        ]],
+        real: &[RealStack {
+            name: NAME,
+            layers: &[
+                "loop = { size = \"64 MiB\", count = 3 }",
+                "mergerfs = { create = \"mfs\", mount = [\"cache.files=partial\", \"dropcacheonclose=true\"] }",
+            ],
+            device: "loop",
+            expected: &[
+                (1, "branches", Expected::Is("3 of ext4")),
+                (1, "category.create", Expected::Is("mfs")),
+                (1, "cache.files", Expected::Is("partial")),
+                (1, "mount option not as asked", Expected::Absent),
+            ],
+        }],
+        kills: &[KillStack::on_one(
+            NAME,
+            ("64 MiB", 2),
+            &["mergerfs = { create = \"mfs\" }"],
+        )],
+        changes: &[NAME],
+        standing: "grep -F fuse.mergerfs /proc/self/mounts | grep -F $places",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
+};
+
+const PACKAGES: &[Package] = &[
+    Package::new("mergerfs", &[NAME]),
+    Package::new("attr", &["getfattr"]),
+];
+
+/// mergerfs(1), "OPTIONS". Not on the list: other branches, whom it lets in, names, and what follows or
+/// makes links (`follow-symlinks`, `symlinkify`, `link_cow`, `rename-exdev`).
+const MOUNT: Words = Words {
+    tool: "a mount of mergerfs",
+    manual: "mergerfs(1)",
+    options: &[
+        ("async_read", OneOf(YES_NO)),
+        ("cache.attr", Amount),
+        ("cache.entry", Amount),
+        (
+            "cache.files",
+            OneOf(&["libfuse", "off", "partial", "full", "auto-full"]),
+        ),
+        ("cache.negative_entry", Amount),
+        ("cache.readdir", OneOf(YES_NO)),
+        ("cache.statfs", Amount),
+        ("cache.symlinks", OneOf(YES_NO)),
+        ("cache.writeback", OneOf(YES_NO)),
+        ("dropcacheonclose", OneOf(YES_NO)),
+        ("fuse_msg_size", Amount),
+        ("minfreespace", Amount),
+        ("moveonenospc", OneOf(YES_NO)),
+        ("readdirplus", OneOf(YES_NO)),
+        ("security_capability", OneOf(YES_NO)),
+        ("threads", Amount),
+        ("xattr", OneOf(&["passthrough", "noattr", "nosys"])),
+    ],
+};
+
+const YES_NO: &[&str] = &["true", "false"];
+
+struct Mergerfs {
+    create: &'static str,
+    branch: Branch,
+    mount: Vec<String>,
+}
+
+/// Its own options alone: a mount through FUSE takes no others from here.
+fn own_options(settings: &Settings) -> Result<Vec<String>, Refusal> {
+    mount_options(settings, options::MOUNT.name, &[&MOUNT])
+}
+
+/// `mergerfs -o OPTIONS BRANCHES DIRECTORY` as a plan imagines it.
+fn imagined_mount(world: &mut World, words: &[OsString]) -> Output {
+    let options = text_after(words, "-o").unwrap_or_default();
+    let named = options
+        .split(',')
+        .find_map(|option| option.strip_prefix("fsname="));
+    let source = OsString::from(named.unwrap_or(NAME));
+    world.mount(&source, Path::new(&last(words)), MOUNTED_AS, &options)
+}
+
+/// Tells the options that it was mounted with.
+fn imagined_attributes(world: &mut World, words: &[OsString]) -> Output {
+    let control = PathBuf::from(last(words));
+    let shown = control.parent().and_then(|point| world.options_at(point));
+    let pairs = shown.unwrap_or_default();
+    let pairs = pairs.iter().filter_map(|option| option.split_once('='));
+    let lines = pairs.map(|(name, value)| format!("{ATTRIBUTE}{name}=\"{value}\"\n"));
+    // `word` is what getfattr(1) calls the file by.
+    said(format!(
+        "# file: {}\n{}",
+        word(words, 1),
+        lines.collect::<String>()
+    ))
+}
+
+/// `user.mergerfs.cache.files="partial"`, one a line → facts.
+fn told(text: &str) -> Vec<Fact> {
+    let pairs = text.lines().filter_map(|line| {
+        let (name, value) = line.strip_prefix(ATTRIBUTE)?.split_once('=')?;
+        Some((name, value.trim_matches('"')))
+    });
+    // Paths and the number of the process differ in every trial.
+    let own = |name: &str| !["branches", "srcmounts", "mount", "pid", "fsname"].contains(&name);
+    pairs
+        .filter(|(name, _)| own(name))
+        .map(|(name, value)| Fact::new(name, value))
+        .collect()
+}
+
+/// Refuses a directory in which the mount points of branches would be read as something else.
+///
+/// # Errors
+/// mergerfs(1): branches have colons between them and a mode behind "=", and are patterns.
+fn check_name(directory: &Path) -> Result<(), LayerError> {
+    let special = [':', ',', '=', '*', '?', '[', '\\'];
+    let text = directory.to_str();
+    if text.is_some_and(|text| !text.contains(special)) {
+        return Ok(());
+    }
+    Err(LayerError::refused(
+        format!(
+            "{} has a sign in its name that mergerfs reads as a pattern",
+            directory.shown()
+        ),
+        "put the store in a directory with a plain name",
+    ))
+}
+
+impl Mergerfs {
+    fn asked(&self) -> Vec<String> {
+        let mut asked = vec![format!("category.create={}", self.create)];
+        // By default it makes no file on a branch with less than 4 GiB free, which small disks never have.
+        if !self.mount.iter().any(|option| option.starts_with(MIN_FREE)) {
+            asked.push(format!("{MIN_FREE}0"));
+        }
+        asked.extend(self.mount.iter().cloned());
+        asked
+    }
+
+    /// Pools what is mounted at these directories.
+    fn pooled(&self, setup: &mut Setup<'_>, branches: &[PathBuf]) -> Result<PathBuf, LayerError> {
+        let point = setup.mount_point()?;
+        let mut given = vec![format!("fsname={}", setup.name(NAME))];
+        given.extend(self.asked());
+        let texts = branches
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned());
+        let texts: Vec<String> = texts.collect();
+        let mut command = argv([NAME, "-o", &given.join(","), &texts.join(":")]);
+        command.push(point.clone().into());
+        setup.mount_with(command, &point, Memory::No)?;
+        Ok(point)
+    }
+
+    /// What it says of itself, and of what was asked for.
+    fn read_back(&self, host: &dyn Host, point: &Path) -> Result<Vec<Fact>, LayerError> {
+        // Anything else at that directory would be measured in its place.
+        let mut facts = filesystem::mount_facts(host, point, MOUNTED_AS, &[], &[])?;
+        let mut ask = argv(["getfattr", "--dump", "--absolute-names", "--match=-"]);
+        ask.push(point.join(CONTROL).into());
+        let own = told(&host.must(&ask)?.stdout);
+        let in_force = own
+            .iter()
+            .map(|fact| format!("{}={}", fact.name, fact.value));
+        let in_force: Vec<String> = in_force.collect();
+        facts.extend(options::missing(&self.asked(), &in_force));
+        facts.extend(own);
+        Ok(facts)
+    }
+}
+
+impl Layer for Mergerfs {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn describe_asked(&self) -> String {
+        let kind = format!("mergerfs over {}, create {}", self.branch.kind, self.create);
+        filesystem::asked(&kind, &[], &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        KIND.takes
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: match self.branch.kind {
+                "xfs" => &[NAME, "getfattr", "mkfs.xfs", "wipefs", "mount", "umount"],
+                _ => &[NAME, "getfattr", "mkfs.ext4", "wipefs", "mount", "umount"],
+            },
+            packages: PACKAGES,
+            file_system: Some("fuse"),
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        check_name(&setup.scratch()?)?;
+        let devices = filesystem::to_format(setup.host(), below)?;
+        let mkfs: Vec<String> = self.branch.mkfs.iter().map(ToString::to_string).collect();
+        let mut branches = Vec::new();
+        for device in &devices {
+            let one = std::slice::from_ref(device);
+            let [option, before] = self.branch.uuid;
+            let bears = |uuid: &str| vec![option.to_owned(), format!("{before}{uuid}")];
+            filesystem::format(setup, &mkfs, bears, one)?;
+            let source = device.path.as_os_str();
+            branches.push(setup.mount(self.branch.kind, source, &[], Memory::No)?);
+        }
+        let point = self.pooled(setup, &branches)?;
+        let host = setup.host();
+        let kind = self.branch.kind;
+        let mut facts = vec![Fact::new(
+            "branches",
+            format!("{} of {kind}", branches.len()),
+        )];
+        // All were made alike: one tells.
+        let mount = host.mount_of(&branches[0])?;
+        facts.push(Fact::new(
+            "mount options of branches",
+            mount.options.join(","),
+        ));
+        facts.extend(self.read_back(host, &point)?);
+        Ok(filesystem::standing(host, NAME, point, facts, &devices))
+    }
+}
