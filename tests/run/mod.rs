@@ -511,6 +511,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,
         a_script_that_fails_is_named_with_the_reason_in_the_verdict,
+        a_script_gets_the_time_that_its_study_gives_it,
         the_file_of_a_native_file_system_lies_on_the_disk_that_a_loop_device_lies_on,
         commands_that_outlive_their_run_are_waited_for,
         storage_that_is_unmounted_between_rounds_is_out_and_comes_back_with_resume,
