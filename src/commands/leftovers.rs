@@ -1,5 +1,6 @@
 //! `stackrace clean --on HOST`, `--peer HOST`: what runs left on machines over SSH.
 
+use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,7 +64,8 @@ pub(crate) fn clean(
 pub(crate) fn on_shells(context: &Context) -> Result<Vec<String>, Failure> {
     let hosts = store::hosts(context)?.into_iter();
     let told = hosts.map(|host| {
-        format!("left alone: a run on {host}: stackrace clean --on {host} --agent none")
+        let clean = again(&["clean", "--on", host.as_str(), "--agent", "none"]);
+        format!("left alone: a run on {host}: {clean}")
     });
     Ok(told.collect())
 }
@@ -169,7 +171,7 @@ impl Tally {
                 true => format!(
                     "left alone: {path} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}"
                 ),
-                false => format!("left alone: {path} on {to}: stackrace clean --on {to}"),
+                false => format!("left alone: {path} on {to}: {}", again(&["clean", "--on", &*to])),
             });
         }
     }

@@ -46,6 +46,29 @@ pub(crate) fn words(errno: i32) -> String {
 /// Files that a process must be able to have open at once to measure anything.
 pub const OPEN_FILES_MIN: u64 = 64;
 
+/// Fewest threads and processes that may run beside this one: those that wait for Ctrl-C and show progress, those of
+/// a phase with few workers, and the commands of a stack.
+pub const THREADS_MIN: usize = 8;
+
+/// Number of threads that could be started at once, where that is too few to measure with.
+pub fn too_few_threads() -> Option<usize> {
+    let gate = std::sync::Mutex::new(());
+    let started = std::thread::scope(|scope| {
+        // Each of them waits until all are there: the limit is one of what runs at once.
+        let shut = gate.lock();
+        let wait = || drop(gate.lock());
+        let start = |_: &usize| {
+            std::thread::Builder::new()
+                .spawn_scoped(scope, wait)
+                .is_ok()
+        };
+        let started = (0..THREADS_MIN).take_while(start).count();
+        drop(shut);
+        started
+    });
+    (started < THREADS_MIN).then_some(started)
+}
+
 /// Number of files that this process may have open at once, where that is too few to measure with.
 pub fn too_few_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile).current;

@@ -6,6 +6,7 @@
 //!
 //! Units: bytes, nanoseconds, operations; rates per second. Times of day are RFC 3339 in UTC.
 
+mod again;
 mod client;
 mod counted;
 mod crash;
@@ -22,6 +23,7 @@ mod place;
 mod require;
 mod shell;
 
+pub use again::*;
 pub use client::*;
 pub use counted::*;
 pub use crash::*;
@@ -282,14 +284,10 @@ impl RunStarted {
 
     /// The command that goes on with the run, as the user would have to type it.
     pub fn resume_command(&self) -> String {
-        let mut words = vec![
-            "stackrace".to_owned(),
-            "resume".to_owned(),
-            self.run.clone(),
-        ];
+        let mut words = vec!["resume".to_owned(), self.run.clone()];
         words.extend(self.gives_commands().then(|| ALLOW_COMMANDS.to_owned()));
         words.extend(self.asked_again());
-        shell(&words)
+        again(&words)
     }
 
     /// Options of the command line with which the run began that hold for `resume`, too.
@@ -302,10 +300,12 @@ impl RunStarted {
             let Some((_, takes_value)) = AGAIN.iter().find(|(known, _)| *known == name) else {
                 continue;
             };
-            again.push(word.clone());
             // `--ssh=COMMAND` has its value in the same word.
-            if *takes_value && name == word {
-                again.extend(words.next().cloned());
+            let value = (*takes_value && name == word).then(|| words.next());
+            // The store that this process reads may have been moved since.
+            if name != "--store" || !is_store_named() {
+                again.push(word.clone());
+                again.extend(value.flatten().cloned());
             }
         }
         again

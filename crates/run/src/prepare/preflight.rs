@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::prepare::context::Context;
-use stackrace_base::failure::{Failure, next_line};
+use stackrace_base::failure::{Failure, THREADS, next_line};
 use stackrace_base::unit;
 use stackrace_engine::limit;
 use stackrace_layers::stack::{self, Danger, Site, Stack, StackError};
@@ -324,7 +324,7 @@ fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
 
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
-    check_open_files()?;
+    check_limits()?;
     on_this_machine(context, study, |machine| {
         let missing = (machine.missing)();
         // All that is missing at once: it can be installed in one go.
@@ -350,11 +350,18 @@ pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
     })?
 }
 
-/// Refuses to begin where so few files may be open that each step fails in another place.
+/// Refuses to begin where so few files may be open, or so few threads run, that each step fails in another place.
 ///
 /// # Errors
 /// The limit, and how it is raised.
-pub(crate) fn check_open_files() -> Result<(), Failure> {
+pub(crate) fn check_limits() -> Result<(), Failure> {
+    if let Some(threads) = limit::too_few_threads() {
+        return Err(Failure::refused(format!(
+            "this user may start {threads} more threads or processes; to measure takes {}",
+            limit::THREADS_MIN
+        ))
+        .next(THREADS));
+    }
     limit::too_few_open_files().map_or(Ok(()), |files| {
         Err(Failure::refused(format!(
             "this process may have {files} files open at once; to measure takes {}",
@@ -423,7 +430,11 @@ fn check_places_on(
     for configuration in &study.configurations {
         for (place, _) in configuration.stack.disk_needed_on(node) {
             // An empty path is the run's own directory, which is made.
-            if place.as_os_str().is_empty() || host.is_dir(&place) {
+            if place.as_os_str().is_empty() {
+                continue;
+            }
+            if host.is_dir(&place) {
+                check_open(host, &place, called)?;
                 continue;
             }
             let what = if host.exists(&place) {
@@ -438,6 +449,20 @@ fn check_places_on(
         }
     }
     Ok(())
+}
+
+/// Refuses a directory in which nothing can be made, before a trial finds that out.
+fn check_open(host: &dyn Host, place: &Path, called: &str) -> Result<(), Failure> {
+    // Where the user stands is told by its whole path.
+    let whole = host.canonical(place).unwrap_or_else(|_| place.to_owned());
+    let Some(error) = host.closed(&whole) else {
+        return Ok(());
+    };
+    let next = match place == Path::new(".") {
+        true => "go to a directory that you may write to (cd), and start it there",
+        false => "name a directory that you may write to",
+    };
+    Err(Failure::refused(format!("{called}{error}")).next(next))
 }
 
 #[cfg(test)]
