@@ -15,6 +15,8 @@ mod time;
 mod tiotest;
 mod vdbench;
 
+use std::borrow::Cow;
+
 use super::{doubts, pasted, signs, unfolded};
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
@@ -53,6 +55,7 @@ pub fn read(
         None => (text, [].as_slice()),
     };
     let plain = pasted::plain(text);
+    let plain = pasted::unlisted(&plain).map_or(plain, Cow::Owned);
     let (once, copies) = pasted::once(&plain).unwrap_or((&plain, 1));
     let mut results = read_pasted(importers, once, tool).map_err(|misread| ImportError {
         // The line that the user sees.

@@ -23,6 +23,39 @@ const FENCES: [&str; 12] = [
 /// Markdown takes what is indented by so much for a text as it was printed.
 const QUOTING: usize = 4;
 
+/// Signs as the source of a page has them, and what is seen there; the last one last, as it may begin another.
+const ENTITIES: [(&str, &str); 5] = [
+    ("&nbsp;", " "),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&amp;", "&"),
+];
+
+/// A list of JSON documents as the documents alone, each sign at its place; `None` if the text is no such list.
+pub(super) fn unlisted(text: &str) -> Option<String> {
+    let inner = text.trim_start().strip_prefix('[')?;
+    inner.trim_start().starts_with('{').then_some(())?;
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let plain = text.chars().map(|c| {
+        let meant = escaped;
+        escaped = quoted && c == '\\' && !meant;
+        match c {
+            '"' if !meant => quoted = !quoted,
+            _ if quoted => {}
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // The brackets of the list, and what stands between its documents.
+        match (c, depth) {
+            ('[', 1) | (']', 0) | (',', 1) if !quoted => ' ',
+            _ => c,
+        }
+    });
+    Some(plain.collect())
+}
+
 /// The text as the tool printed it, as far as the way it came can be seen from all of it.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let named = margin::named(text);
@@ -139,6 +172,14 @@ pub(super) fn once(text: &str) -> Option<(&str, usize)> {
 /// One line without what was put before it, or between its letters.
 fn line(whole: &str) -> Cow<'_, str> {
     let mut text = clean(whole);
+    if ENTITIES.iter().any(|(written, _)| text.contains(written)) {
+        let plain = ENTITIES
+            .iter()
+            .fold(text.into_owned(), |text, (written, meant)| {
+                text.replace(written, meant)
+            });
+        text = Cow::Owned(plain);
+    }
     if let Some(inner) = unquoted(&text) {
         text = Cow::Owned(inner.to_owned());
     }
@@ -306,7 +347,7 @@ fn from(line: &str, at: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{decoded, once, paragraphs, plain};
+    use super::{decoded, once, paragraphs, plain, unlisted};
 
     #[test]
     fn what_was_put_around_a_text_goes_and_its_lines_stay() {
@@ -370,6 +411,18 @@ mod tests {
         ] {
             assert_eq!(once(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_list_of_documents_is_the_documents() {
+        let list = "[\n {\"a\": [1, 2], \"b\": \"],\\\"[\"},\n {\"c\": {}}\n]\n";
+        let documents = " \n {\"a\": [1, 2], \"b\": \"],\\\"[\"} \n {\"c\": {}}\n \n";
+        assert_eq!(unlisted(list).unwrap(), documents);
+        assert_eq!(unlisted("[1, 2]"), None);
+        assert_eq!(
+            plain("a&nbsp;&lt;&quot;b&quot;&gt; &amp;lt;"),
+            "a <\"b\"> &lt;"
+        );
     }
 
     #[test]

@@ -72,7 +72,15 @@ pub(super) fn is_result(line: TextLine<'_>) -> bool {
     let rate = ["/s", "/sec)", "/秒"].iter().any(|end| text.ends_with(end));
     let english = text.contains(" copied, ") || text.contains(TRANSFERRED);
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
-    english || begins && rate && (text.contains(UNDER_WAY) || parts(text).is_some())
+    english || begins && rate && (text.contains(UNDER_WAY) || times(text))
+}
+
+/// Returns true if a line has an amount, a time of one word and its unit, and a rate; rates of requests are of others.
+fn times(text: &str) -> bool {
+    parts(text).is_some_and(|(_, time, _)| {
+        let unit = time.split_once(' ').map(|(_, unit)| unit);
+        unit.is_some_and(|unit| !unit.contains(' ') && unit != "iops")
+    })
 }
 
 /// Bytes with what stands in brackets behind them, the time, and the rate.

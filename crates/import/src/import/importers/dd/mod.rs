@@ -390,6 +390,14 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_ioping_are_none_of_its_results() {
+        let ioping = golden("ioping/ioping-1.3_latency.txt");
+        let one = names(&(report("10", "107 MB/s") + &ioping));
+        assert_eq!(one, ["dd 1G in blocks of 1M"]);
+        assert_eq!(names(&(ioping + &report("10", "107 MB/s"))), one);
+    }
+
+    #[test]
     fn a_run_that_moved_nothing_has_no_rate_and_says_so() {
         let text = "0+0 records in\n0+0 records out\n0 bytes copied, 0.000162378 s, 0.0 kB/s\n";
         let results = read(text).unwrap();
