@@ -516,6 +516,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         commands_that_outlive_their_run_are_waited_for,
         storage_that_is_unmounted_between_rounds_is_out_and_comes_back_with_resume,
         storage_that_is_mounted_over_is_out,
+        a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,
         a_directory_that_a_link_replaces_is_out,
