@@ -7,6 +7,7 @@
 mod study;
 mod support;
 
+mod advice;
 mod audit;
 mod bonnie;
 mod cli;
@@ -46,6 +47,7 @@ use stackrace_test_needs as needs;
 
 fn main() -> ExitCode {
     needs::run(vec![
+        needs::group("advice", advice::tests()),
         needs::group("audit", audit::tests()),
         needs::group("bonnie", bonnie::tests()),
         needs::group("cli", cli::tests()),

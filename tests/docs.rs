@@ -336,6 +336,34 @@ fn commands_in(text: &str) -> Vec<String> {
     found
 }
 
+/// Each command of this program that is put together from words, `again(&["clean", "--on", host])`, with `1` in the
+/// place of each that is filled in.
+fn commands_of_words(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for begin in ["again(&[", "again_in(&[", "clean: &["] {
+        for (at, _) in text.match_indices(begin) {
+            let words = text[at + begin.len()..]
+                .split(']')
+                .next()
+                .unwrap_or_default();
+            let words = words
+                .split(',')
+                .map(str::trim)
+                .filter(|word| !word.is_empty());
+            let given = |word: &str| match word.strip_prefix('"') {
+                Some(word) => word.trim_end_matches('"').to_owned(),
+                None => "1".to_owned(),
+            };
+            let words: Vec<String> = words.map(given).collect();
+            // A list of lists, or a test's own.
+            if words.first().is_some_and(|verb| verb != "1") {
+                found.push(words.join(" "));
+            }
+        }
+    }
+    found
+}
+
 /// A text with `1` in the place of what is filled in; what is glued to a word adds options to it, or nothing.
 fn filled(command: &str) -> String {
     let mut text = String::new();
@@ -355,7 +383,10 @@ fn commands_that_the_program_prints_are_understood_by_it() {
     let mut tried = 0;
     for path in sources() {
         let text = text_of(&path);
-        for command in commands_in(&text) {
+        for command in commands_in(&text)
+            .into_iter()
+            .chain(commands_of_words(&text))
+        {
             tried += 1;
             if let Err(why) = accepted(&command) {
                 wrong.push(format!("{}: `stackrace {command}`: {why}", path.display()));
@@ -363,6 +394,32 @@ fn commands_that_the_program_prints_are_understood_by_it() {
         }
     }
     assert!(tried > 60, "only {tried} commands were found");
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// What is filled into a command may have blanks and quotes: only `shell` writes it as one word.
+fn no_command_is_glued_together_from_paths() {
+    const GLUED: [&str; 9] = [
+        "--store {",
+        " rm {",
+        " rm -r {",
+        " mv {",
+        " rmdir {",
+        " mkdir -p {",
+        " umount {",
+        " chmod go-w {",
+        " ls -l {",
+    ];
+    let mut wrong = Vec::new();
+    for path in sources() {
+        let text = text_of(&path);
+        let lines = text.lines().filter(|line| line.contains('"'));
+        // Lines of a script for another machine have their paths quoted before.
+        let glued =
+            |line: &&str| !line.contains("[ ") && GLUED.iter().any(|words| line.contains(words));
+        let told = |line: &str| format!("{}: {}", path.display(), line.trim());
+        wrong.extend(lines.filter(glued).map(told));
+    }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
@@ -376,6 +433,10 @@ fn a_printed_command_that_is_misspelt_is_found() {
         "clean --on 1 --keep 1"
     );
     assert_eq!(filled("clean{peers}"), "clean");
+    let words = "next(again(&[\"clean\", \"--onn\", &to, \"--agent\", \"none\"])) again_in(&[&[\"x\"], y].concat(), s)";
+    let found = commands_of_words(words);
+    assert_eq!(found, ["clean --onn 1 --agent none"]);
+    assert!(accepted(&found[0]).is_err());
 }
 
 /// Words of a study with their settings in braces, in a text that is printed: `files = { count = 4 }`.
@@ -425,6 +486,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
         what_does_not_exist_is_found,
         what_exists_is_accepted,
         commands_that_the_program_prints_are_understood_by_it,
+        no_command_is_glued_together_from_paths,
         a_printed_command_that_is_misspelt_is_found,
         layers_and_workloads_that_advice_names_are_read_as_such
     ]

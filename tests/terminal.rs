@@ -1,6 +1,9 @@
 //! What a person sees: every command that prints, in a pseudo-terminal of several widths.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[path = "terminal/wide.rs"]
+mod wide;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -10,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{Ground, Said};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use wide::wide_letters_and_marks_are_measured_by_what_is_seen;
 
 const STUDY: &str = study!(two block sizes: "Small", "10 ms", 3);
 
@@ -542,6 +546,7 @@ fn shell(line: &str, program: &Command) -> Command {
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted,
+        wide_letters_and_marks_are_measured_by_what_is_seen,
         colours_follow_the_environment_and_the_command_line,
         foreign_text_commands_no_terminal,
         a_name_with_line_breaks_begins_no_line,

@@ -5,7 +5,7 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
-use stackrace_base::event::{Observation, shell};
+use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::{Record, Store};
@@ -75,7 +75,7 @@ pub(super) fn show(
         let next = match (step, &output.html) {
             (Some(step), _) => step,
             (None, Some(_)) => String::new(),
-            (None, None) => format!("stackrace report {} --html report.html", record.head.run),
+            (None, None) => again(&["report", &record.head.run, "--html", "report.html"]),
         };
         let options = report::ReportOptions {
             lines_max,
@@ -104,7 +104,8 @@ pub(super) fn show(
 fn where_it_is(store: &Store, ledger: &Ledger) {
     if let Some(why) = ledger.index_trouble() {
         error(&format!(
-            "warning: the index is not up to date: {why}\n  next: stackrace reindex\n"
+            "warning: the index is not up to date: {why}\n  next: {}\n",
+            again(&["reindex"])
         ));
     }
     let run = &ledger.record().head.run;

@@ -32,6 +32,8 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     let elsewhere = leftovers::on_shells(&setting.session)?;
     let left = cleaned.iter().any(Cleaned::is_left) || !elsewhere.is_empty();
     lines.extend(elsewhere);
+    // Whether they left anything there is not known here: it is said, and is no finding.
+    lines.extend(leftovers::on_others(&setting.session)?);
     Ok(show(&lines, left))
 }
 

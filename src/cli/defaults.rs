@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::args::{Colour, Compare};
 use super::failure::Failure;
-use super::variable::{base_dir, variable};
+use super::variable::{base_dir, home};
 use stackrace_base::bounded::ByteLimit;
 use stackrace_base::setting::nearest;
 use stackrace_base::unit;
@@ -140,7 +140,7 @@ impl Defaults {
     /// For `doctor`: where they are and what they set.
     pub(super) fn words(&self) -> String {
         let Some(path) = &self.path else {
-            return "none: HOME is not set".to_owned();
+            return "none: HOME is not set, or not a whole path".to_owned();
         };
         let path = path.shown();
         if self.set.is_empty() {
@@ -154,10 +154,9 @@ impl Defaults {
 
 /// Path of the file: `$XDG_CONFIG_HOME/stackrace/config.toml`, else below `~/.config`.
 fn place() -> Option<PathBuf> {
-    let named = |name: &str| variable(name).filter(|value| !value.is_empty());
     let base = match base_dir("XDG_CONFIG_HOME") {
         Some(base) => base,
-        None => PathBuf::from(named("HOME")?).join(".config"),
+        None => home()?.join(".config"),
     };
     Some(base.join("stackrace/config.toml"))
 }

@@ -8,6 +8,7 @@ use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use crate::commands::doctor::{self, Ability, Health, Lack, LayerHealth, Mends};
+use stackrace_base::event::again;
 use stackrace_base::unit;
 use stackrace_run::prepare::observer::Preparation;
 
@@ -98,7 +99,9 @@ fn machine(health: &Health, defaults: &Defaults) -> String {
     };
     let store = match (&health.store.path, health.store.free_bytes) {
         (Some(path), Some(free)) => format!("{path}, {} free", unit::bytes(free)),
-        (Some(path), None) => path.clone(),
+        (Some(path), None) => {
+            format!("{path} is no directory that can be used: name one with --store DIR")
+        }
         (None, _) => "no place for results: name one with --store DIR".to_owned(),
     };
     let rights = match health.root {
@@ -110,6 +113,10 @@ fn machine(health: &Health, defaults: &Defaults) -> String {
             "system",
             &format!("{}, {}", fact("distribution"), fact("kernel")),
         ),
+        match health.kernel.available {
+            true => String::new(),
+            false => ability("/proc", &health.kernel),
+        },
         row("processors", fact("processors")),
         row("rights", rights),
         row("results", &store),
@@ -122,6 +129,9 @@ fn machine(health: &Health, defaults: &Defaults) -> String {
 }
 
 fn layers(health: &Health) -> String {
+    if !health.kernel.available {
+        return "Layers for this machine: not known without /proc\n\n".to_owned();
+    }
     let names = |of: &dyn Fn(&&LayerHealth) -> bool| {
         let names: Vec<&str> = health
             .layers
@@ -207,6 +217,6 @@ fn left(health: &Health) -> String {
         .iter()
         .map(|line| row("left behind", line))
         .collect();
-    text.push_str(&next("stackrace clean"));
+    text.push_str(&next(&again(&["clean"])));
     text
 }

@@ -1,6 +1,6 @@
 //! Exit codes of commands that end well and still have something to say.
 
-pub(super) use stackrace_base::failure::{Failure, INTERRUPTED};
+pub(super) use stackrace_base::failure::{Failure, INTERRUPTED, THREADS};
 
 /// This machine cannot do it.
 pub(super) const UNABLE: u8 = 4;

@@ -1,5 +1,6 @@
 //! What guests are made of: built, listed, found by the name of the system, removed.
 
+use stackrace_base::event::{LeftBehind, again};
 use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::failure::{Failure, INTERRUPTED};
 use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
-use super::variable::{base_dir, variable};
+use super::variable::{base_dir, home};
 use super::words::unknown;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit;
@@ -36,19 +37,24 @@ fn cache(host: &dyn Host) -> Result<ImageCache, Failure> {
     })
 }
 /// Task that is left after a second Ctrl-C.
-const LEFT: &str = "`stackrace clean` removes what was made";
+const LEFT: LeftBehind = LeftBehind {
+    clean: &["clean"],
+    told: "removes what was made",
+    resumes: false,
+};
 
 /// Directory that images are kept in.
 fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
-    let some = |name: &str| variable(name).filter(|value| !value.is_empty());
     let shared = PathBuf::from(SHARED);
-    match (base_dir("XDG_CACHE_HOME"), some("HOME")) {
+    match (base_dir("XDG_CACHE_HOME"), home()) {
         (Some(cache), _) => Ok(cache.join("stackrace/lab")),
         // Root's images serve all users, so that not each of them builds its own.
         (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
-        (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),
-        (None, None) => Err(Failure::usage("no place for images: HOME is not set")
-            .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
+        (None, Some(home)) => Ok(home.join(".cache/stackrace/lab")),
+        (None, None) => Err(Failure::usage(
+            "no place for images: HOME is not set, or not a whole path",
+        )
+        .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
     }
 }
 
@@ -165,8 +171,8 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
         for dir in machine::dirs_in(&machine) {
             let state = match Journal::look(&machine.join("journal.jsonl")) {
                 // A journal that can be locked belongs to a process that is gone.
-                Ok(_) => "left behind, `stackrace clean` removes it",
-                Err(_) => "running",
+                Ok(_) => format!("left behind, `{}` removes it", again(&["clean"])),
+                Err(_) => "running".to_owned(),
             };
             text.push_str(&format!(
                 "{:<15}  {}, {state}, {}\n",

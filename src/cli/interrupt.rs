@@ -1,5 +1,6 @@
 //! Ctrl-C.
 
+use stackrace_base::event::LeftBehind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -23,14 +24,14 @@ const SHORT_LOOK: Duration = Duration::from_millis(200);
 pub(super) fn catch_interrupt(
     interrupt: &Arc<Interrupt>,
     then: &'static str,
-    left: &'static str,
+    left: LeftBehind,
 ) -> Result<(), Failure> {
     let interrupt = Arc::clone(interrupt);
     let times = AtomicU32::new(0);
     ctrlc::set_handler(move || {
         interrupt.raise();
         if times.fetch_add(1, Ordering::SeqCst) >= 1 {
-            error(&format!("\nstopped at once; {left}\n"));
+            error(&format!("\nstopped at once; {}\n", left.words()));
             // The kernel does not end every call: the process then stays, and does nothing any more.
             let before = waits();
             SystemClock.sleep(SHORT_LOOK);
@@ -55,7 +56,19 @@ pub(super) fn catch_interrupt(
         // Where no thread can be had, less is said.
         let _ = std::thread::Builder::new().spawn(say_waits);
     })
-    .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))
+    .map_err(|error| uncaught(&error))
+}
+
+/// The failure of a machine that gives this process no thread to wait for Ctrl-C in.
+fn uncaught(error: &ctrlc::Error) -> Failure {
+    match error {
+        ctrlc::Error::System(why) => Failure::unable(format!(
+            "cannot start a thread that waits for Ctrl-C: {why}"
+        ))
+        .next(failure::THREADS),
+        // A second handler is a fault of ours, and no limit of the system's.
+        _ => Failure::internal(format!("cannot wait for Ctrl-C: {error}")),
+    }
 }
 
 /// Calls to storage of this process, and of the commands that it started, each of those with the command.

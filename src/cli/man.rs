@@ -25,9 +25,7 @@ pub(super) fn exec(directory: Option<&Path>) -> Result<u8, Failure> {
     };
     // Only a directory that exists: a missing one could be a misspelt name.
     if !directory.is_dir() {
-        let dir = directory.shown();
-        return Err(Failure::usage(format!("{dir} is no directory"))
-            .next(format!("mkdir -p {dir}, or name one that exists")));
+        return Err(output::no_directory(directory));
     }
     for (name, page) in &pages {
         output::write(&directory.join(name), page)?;

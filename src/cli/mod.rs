@@ -57,7 +57,9 @@ use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_help, print_on};
 
+use stackrace_base::event::store_is_named;
 use stackrace_load::tools::{self, ClassicTool, Console};
+use stackrace_machine::host;
 use stackrace_places::place::options::TypedOptions;
 use stackrace_places::place::worker::StudyWorker;
 use stackrace_remote::agent::program::Program;
@@ -89,18 +91,17 @@ pub(crate) fn main() -> ExitCode {
     if complete::answer() {
         return ExitCode::SUCCESS;
     }
-    let done = match args::whole().try_get_matches() {
+    let done = match args::whole().try_get_matches_from(words::with_values(std::env::args_os())) {
         Ok(matches) => {
             // Before anything is touched.
             let verb = matches.subcommand_name().unwrap_or_default();
-            let works = works_on(verb, std::env::consts::OS);
-            let allowed =
-                works.and_then(
-                    |()| match TOUCHES_STORAGE.contains(&verb) && verb != "clean" {
-                        true => check_limits(),
-                        false => Ok(()),
-                    },
-                );
+            let works = works_on(verb, std::env::consts::OS)
+                .and_then(|()| sees_the_kernel(verb, host::sees_the_kernel()));
+            let measures = TOUCHES_STORAGE.contains(&verb) && verb != "clean";
+            let allowed = works.and_then(|()| match measures {
+                true => check_limits(),
+                false => Ok(()),
+            });
             allowed.and_then(|()| dispatch(&matches))
         }
         Err(_) if std::env::args_os().len() == 1 => {
@@ -131,6 +132,9 @@ fn failed(failure: &Failure) -> u8 {
 /// Gives the exit code.
 fn by_the_parser(mut said: clap::Error) -> u8 {
     words::keep_near(&mut said);
+    if let Some(failure) = words::below_zero(&said) {
+        return failed(&failure);
+    }
     if said.use_stderr() {
         // Words of the command line stand in it: without colours, so that they bring none.
         error(&said.render().to_string());
@@ -177,6 +181,11 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
+    let named = matches.value_source("store") == Some(ValueSource::CommandLine);
+    if let (true, Some(store)) = (named, &common.store) {
+        // Whole, so that what is advised works in any directory.
+        store_is_named(&std::path::absolute(store).unwrap_or_else(|_| store.clone()));
+    }
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {
@@ -315,9 +324,31 @@ fn works_on(verb: &str, system: &str) -> Result<(), Failure> {
     ))
 }
 
+/// Refuses a command that cannot work where `/proc` is not mounted, before anything is touched: nothing would tell it
+/// what is mounted, which processes there are, and which file is open.
+fn sees_the_kernel(verb: &str, sees: bool) -> Result<(), Failure> {
+    let needs = LINUX_ALONE.contains(&verb) || ["clean", "load"].contains(&verb);
+    if sees || !needs {
+        return Ok(());
+    }
+    let what = format!("stackrace {verb} needs /proc, and it is not mounted");
+    Err(Failure::unable(what).next(host::MOUNT_PROC))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_proc_only_what_needs_none_goes_on() {
+        for verb in ["run", "compare", "clean", "load"] {
+            let refused = sees_the_kernel(verb, false).unwrap_err();
+            assert_eq!(refused.exit_code(), 4);
+            assert!(refused.render().contains("mount -t proc proc /proc"));
+            sees_the_kernel(verb, true).unwrap();
+        }
+        sees_the_kernel("report", false).unwrap();
+    }
 
     #[test]
     fn what_needs_linux_is_refused_elsewhere_by_name() {

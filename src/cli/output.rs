@@ -7,6 +7,7 @@
 use super::failure::Failure;
 use super::terminal::{StandardOutput, print_data};
 use rustix::fs::{Access, FileType, OFlags, access};
+use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
@@ -43,6 +44,15 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
     destination(path).map(|_| ())
 }
 
+/// The failure of a directory for several files that is not there.
+pub(super) fn no_directory(dir: &Path) -> Failure {
+    let make = ["mkdir".as_ref(), "-p".as_ref(), dir.as_os_str()];
+    Failure::usage(format!("{} is no directory", dir.shown())).next(format!(
+        "{}, or name one that exists",
+        stackrace_base::event::shell(&make)
+    ))
+}
+
 /// Refuses, before a run begins, a report that could not be written at its end.
 ///
 /// # Errors
@@ -52,7 +62,10 @@ pub(super) fn check_before_run(html: Option<&Path>) -> Result<(), Failure> {
         Some(path) if is_standard_output(path) => Err(Failure::usage(
             "--html: the verdict is printed to standard output, so the page cannot go there",
         )
-        .next("afterwards: stackrace report last --html -")),
+        .next(format!(
+            "afterwards: {}",
+            again(&["report", "last", "--html", "-"])
+        ))),
         Some(path) => check(path),
         None => Ok(()),
     }

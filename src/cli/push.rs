@@ -1,5 +1,6 @@
 //! `stackrace push`: runs entered into the database of a team.
 
+use stackrace_base::event::again;
 use std::sync::Arc;
 
 use super::args::Push;
@@ -47,7 +48,7 @@ pub(super) fn exec(setting: &Setting, verb: &Push) -> Result<u8, Failure> {
         let runs = counted(left_out, "run");
         return Err(
             Failure::unable(format!("{runs} cannot be read and were not pushed"))
-                .next("see why: stackrace runs"),
+                .next(format!("see why: {}", again(&["runs"]))),
         );
     }
     Ok(0)

@@ -1,5 +1,6 @@
 //! `stackrace report` and `reindex`: what is on record, in any form.
 
+use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
@@ -86,9 +87,7 @@ fn plots(verb: &ReportArgs, record: &Record, verdict: &Verdict) -> Result<u8, Fa
     // Only directories that exist: a missing one could be a misspelt name.
     for dir in verb.svg.iter().chain(&verb.png) {
         if !dir.is_dir() {
-            let dir = dir.shown();
-            return Err(Failure::usage(format!("{dir} is no directory"))
-                .next(format!("mkdir {dir}, or name one that exists")));
+            return Err(output::no_directory(dir));
         }
     }
     let pictures = report::pictures(record, verdict);
@@ -189,7 +188,8 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, options)?;
     output::write(path, &bytes).map_err(|failure| {
-        failure.next("the run itself is on record: stackrace report --output FILE")
+        let again = again(&["report", &record.head.run, "--output", "FILE"]);
+        failure.next(format!("the run itself is on record: {again}"))
     })?;
     if !output::is_standard_output(path) {
         error(&format!("report  {}\n", path.shown()));

@@ -6,6 +6,7 @@ use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::words::not_read;
 use crate::commands::remove;
+use stackrace_base::event::again;
 use stackrace_base::unit;
 use stackrace_results::record::{RunSummary, Store};
 use stackrace_show::report::on_one_line;
@@ -46,7 +47,8 @@ pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
                 ));
             }
             say(&format!(
-                "to remove them: stackrace runs prune --keep {keep} --yes\n"
+                "to remove them: {}\n",
+                again(&["runs", "prune", "--keep", &keep.to_string(), "--yes"])
             ));
             Ok(0)
         }

@@ -1,5 +1,6 @@
 //! What the command line says for every command.
 
+use stackrace_base::event::LeftBehind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::failure::Failure;
 use super::interrupt::catch_interrupt;
 use super::progress::{Preparing, Progress};
 use super::terminal::error;
-use super::variable::{base_dir, variable};
+use super::variable::{base_dir, home};
 use stackrace_base::failure::next_line;
 use stackrace_places::place::options::TypedOptions;
 use stackrace_run::prepare::context::Context;
@@ -52,7 +53,7 @@ impl Observer for Setting {
         Box::new(Preparing::new(self.quiet))
     }
 
-    fn catch_interrupt(&self, left: &'static str) -> Result<Arc<Interrupt>, Failure> {
+    fn catch_interrupt(&self, left: LeftBehind) -> Result<Arc<Interrupt>, Failure> {
         let interrupt = Arc::new(Interrupt::default());
         let then = "what stands is torn down, then the verdict so far follows";
         catch_interrupt(&interrupt, then, left)?;
@@ -67,10 +68,9 @@ impl Observer for Setting {
 
 /// Directory of the runs unless the command line names another.
 pub(super) fn default_store() -> Option<PathBuf> {
-    let named = |name: &str| variable(name).filter(|value| !value.is_empty());
-    match (base_dir("XDG_STATE_HOME"), named("HOME")) {
+    match (base_dir("XDG_STATE_HOME"), home()) {
         (Some(state), _) => Some(state.join("stackrace")),
-        (None, Some(home)) => Some(PathBuf::from(home).join(".local/state/stackrace")),
+        (None, Some(home)) => Some(home.join(".local/state/stackrace")),
         // Not refused here: some commands keep nothing and need no place.
         (None, None) => None,
     }

@@ -15,3 +15,8 @@ pub(super) fn base_dir(name: &str) -> Option<std::path::PathBuf> {
     let named = variable(name).map(std::path::PathBuf::from);
     named.filter(|dir| dir.is_absolute())
 }
+
+/// The user's home directory, if it is known by its whole path: a relative one, too, is another one in each place.
+pub(super) fn home() -> Option<std::path::PathBuf> {
+    base_dir("HOME")
+}

@@ -1,5 +1,6 @@
 //! Words of the command line: one of several, a share, or a run.
 
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
 use clap::error::{ContextKind, ContextValue};
@@ -59,6 +60,53 @@ pub(super) fn keep_near(said: &mut clap::Error) {
     }
 }
 
+/// Says of a number below zero that there is none, where the parser only finds a sign that is no digit.
+pub(super) fn below_zero(said: &clap::Error) -> Option<Failure> {
+    let text = |kind| match said.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let why = std::error::Error::source(said)?;
+    let value = text(ContextKind::InvalidValue).filter(|value| value.starts_with('-'))?;
+    let option = text(ContextKind::InvalidArg)?;
+    why.is::<std::num::ParseIntError>().then(|| {
+        Failure::usage(format!("{option}: {value} is below zero"))
+            .next("write a whole number from 0 on")
+    })
+}
+
+/// The words of a command line, where a value below zero is one word with its option: alone it looks like an option,
+/// and the parser would refuse that one instead of the value.
+pub(super) fn with_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    let mut own = true;
+    for word in words {
+        let below_zero = word.to_str().and_then(|word| word.strip_prefix('-'));
+        let below_zero = below_zero.is_some_and(|rest| {
+            rest.trim_start_matches('.')
+                .starts_with(|c: char| c.is_ascii_digit())
+        });
+        match all.last_mut() {
+            Some(option) if own && below_zero && waits(option) => {
+                option.push("=");
+                option.push(word);
+            }
+            _ => {
+                // Behind it are words of another program.
+                own &= word != "--";
+                all.push(word);
+            }
+        }
+    }
+    all
+}
+
+/// Returns true if a word is a long option without its value.
+fn waits(word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    word.len() > 2 && word.starts_with("--") && !word.contains('=')
+}
+
 /// One of several by its name, or by a beginning that only one of them has.
 pub(super) fn named(what: &str, name: &str, valid: &[&str]) -> Result<usize, Failure> {
     let exact = valid.iter().position(|valid| *valid == name);
@@ -75,16 +123,15 @@ pub(super) fn share(
     valid: Range<f64>,
 ) -> Result<Option<f64>, Failure> {
     let Some(text) = text else { return Ok(None) };
-    match unit::parse_share(text) {
-        Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
-        Ok(_) => Err(
-            Failure::usage(format!("{option} {text} is out of range")).next(format!(
-                "write a share such as 5 %: above 0 and below {}",
-                unit::percent(valid.end)
-            )),
-        ),
-        Err(why) => Err(Failure::usage(format!("{option}: {why}"))),
-    }
+    let why = match unit::parse_share(text) {
+        Ok(value) if valid.contains(&value) && value > 0.0 => return Ok(Some(value)),
+        Ok(_) => format!("{option} {text} is out of range"),
+        Err(why) => format!("{option}: {}", why.what),
+    };
+    Err(Failure::usage(why).next(format!(
+        "write a share such as 5 %: above 0 and below {}",
+        unit::percent(valid.end)
+    )))
 }
 
 /// The run that a word names: an id, its beginning, or `last`.
@@ -135,6 +182,45 @@ mod tests {
             let said = said(line);
             assert!(!said.contains("tip:"), "{line}: {said}");
             assert!(said.contains("--help"), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_value_below_zero_is_refused_as_a_value() {
+        let joined = |line: &str| with_values(line.split(' ').map(OsString::from));
+        assert_eq!(
+            joined("s compare a --margin -5% --quick b -- x --y -5"),
+            [
+                "s",
+                "compare",
+                "a",
+                "--margin=-5%",
+                "--quick",
+                "b",
+                "--",
+                "x",
+                "--y",
+                "-5"
+            ]
+        );
+        assert_eq!(
+            joined("s load -q --time .5s"),
+            ["s", "load", "-q", "--time", ".5s"]
+        );
+        for line in ["--rounds -3", "--seed -4"] {
+            let line = format!("stackrace compare a b {line}");
+            let mut said = args::whole()
+                .try_get_matches_from(joined(&line))
+                .unwrap_err();
+            keep_near(&mut said);
+            let own = below_zero(&said).map(|failure| failure.render());
+            let said = own.unwrap_or(said.to_string());
+            let known = ["-3 is not in 1..=10000", "-4 is below zero"];
+            assert!(
+                known.iter().any(|known| said.contains(known)),
+                "{line}: {said}"
+            );
+            assert!(!said.contains("tip:"), "{line}: {said}");
         }
     }
 

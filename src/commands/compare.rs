@@ -11,7 +11,7 @@ use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
 use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
-use stackrace_base::event::StorageIdentity;
+use stackrace_base::event::{LeftBehind, StorageIdentity};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::setting::Settings;
@@ -26,7 +26,6 @@ use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::first_round;
 use stackrace_run::prepare::observer::{Caught, Observer, Preparation};
 use stackrace_run::prepare::study_file::{self, Overrides};
-use stackrace_run::prepare::temporary;
 use stackrace_study::purpose::Purpose;
 use stackrace_study::study::{Study, StudyTable};
 
@@ -126,13 +125,14 @@ pub(crate) fn prepare(
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, warnings, taken) = comparable(&host, request)?;
     // Before the first file is laid out: from here on, Ctrl-C has something to remove.
-    let interrupt = observer.catch_interrupt(temporary::LEFT)?;
+    let interrupt = observer.catch_interrupt(LeftBehind::FILES)?;
     let began = SystemClock.now_ns();
     let shaped = match request.overrides.ends_by_time() {
         true => Shape::of,
         false => Shape::whole,
     };
-    let shape = shaped(request.purpose, request.time_ns, sides.len());
+    let shape = shaped(request.purpose, request.time_ns, sides.len())
+        .for_rounds(request.overrides.rounds_max);
     let made = |sized: &[SizedPart]| request.overrides.written(study(request, &sides, sized));
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),

@@ -5,7 +5,9 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_layers::stack;
 use stackrace_machine::host::local::LocalHost;
-use stackrace_machine::host::{Host, HostError, Needs, Package, known_packages};
+use stackrace_machine::host::{
+    Host, HostError, MOUNT_PROC, Needs, Package, known_packages, sees_the_kernel,
+};
 use stackrace_machine::observe::{self, Pulse, Snapshot};
 use stackrace_places::place::lab_guests::ACCELERATOR;
 use stackrace_remote::lab::command::Accelerator;
@@ -31,6 +33,8 @@ pub(crate) struct Health {
     pub(crate) machine: Vec<(String, String)>,
     /// True if this is root.
     pub(crate) root: bool,
+    /// View of the kernel (`/proc`); without it nothing is said of layers, and nothing is listened to.
+    pub(crate) kernel: Ability,
     /// Asynchronous I/O, or the reason why it does not work.
     pub(crate) io_uring: Ability,
     /// Hardware virtualisation for the guests of the lab.
@@ -154,7 +158,12 @@ pub(crate) struct Noise {
 /// Looks at this machine. `cache` is where the lab's images are; listening takes three seconds.
 pub(crate) fn examine(context: &Context, cache: Option<&ImageCache>, listen: bool) -> Health {
     let host = context.host(Arc::new(|_| ()));
-    let examined = stack::examined(&host);
+    let seen = sees_the_kernel();
+    // What is not seen would be told as what the kernel does not know.
+    let examined = match seen {
+        true => stack::examined(&host),
+        false => Vec::new(),
+    };
     let parts = parts(&host);
     // Packages alone do not help a layer that the kernel lacks, too.
     let mended = examined
@@ -167,11 +176,18 @@ pub(crate) fn examine(context: &Context, cache: Option<&ImageCache>, listen: boo
     Health {
         machine: machine.map(|fact| (fact.name, fact.value)).collect(),
         root: host.is_root(),
+        kernel: Ability::of(match seen {
+            true => Ok(()),
+            false => Err((
+                "is not mounted: what this kernel knows and what is mounted is not seen".to_owned(),
+                MOUNT_PROC.to_owned(),
+            )),
+        }),
         io_uring: Ability::of(
             stackrace_engine::io_uring_allowed().map_err(|error| (error.to_string(), error.next())),
         ),
         kvm: kvm(&host, context),
-        noise: listen.then(|| noise(&store.devices)),
+        noise: (listen && seen).then(|| noise(&store.devices)),
         store,
         layers: examined
             .iter()
@@ -285,7 +301,9 @@ fn room(context: &Context, host: &LocalHost) -> StoreRoom {
     // The store is made by the first run.
     let there = path
         .as_deref()
-        .and_then(|path| path.ancestors().find(|path| host.is_dir(path)));
+        .and_then(|path| path.ancestors().find(|path| host.exists(path)))
+        // A file in the way is no place, whatever is free around it.
+        .filter(|path| host.is_dir(path));
     StoreRoom {
         free_bytes: there.and_then(|there| host.free_bytes(there).ok()),
         devices: there.map_or(Vec::new(), |there| stack::devices_under(host, there)),

@@ -1,5 +1,6 @@
 //! `stackrace clean --on HOST`, `--peer HOST`: what runs left on machines over SSH.
 
+use stackrace_base::event::{Event, again};
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +16,8 @@ use stackrace_remote::agent::message::{CleanAnswer, PeerAddress};
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
 use stackrace_remote::agent::ssh::{Remote, StopAsked};
-use stackrace_run::prepare::context::{Context, entropy};
+use stackrace_results::record::Store;
+use stackrace_run::prepare::context::{Context, entropy, unrecorded};
 
 /// Cleans each machine with its peers, or this one with them, or only lists what is left there; tells what was done.
 ///
@@ -63,9 +65,40 @@ pub(crate) fn clean(
 pub(crate) fn on_shells(context: &Context) -> Result<Vec<String>, Failure> {
     let hosts = store::hosts(context)?.into_iter();
     let told = hosts.map(|host| {
-        format!("left alone: a run on {host}: stackrace clean --on {host} --agent none")
+        let clean = again(&["clean", "--on", host.as_str(), "--agent", "none"]);
+        format!("left alone: a run on {host}: {clean}")
     });
     Ok(told.collect())
+}
+
+/// Names the runs from here that did not end, and may have left something on machines that this command does not look
+/// at, each with the command that does.
+///
+/// # Errors
+/// The store cannot be read.
+pub(crate) fn on_others(context: &Context) -> Result<Vec<String>, Failure> {
+    let dir = context.store_dir()?;
+    // Opened, it would be made.
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let store = Store::open(&dir).map_err(unrecorded)?;
+    let mut told = Vec::new();
+    for run in store.ids().map_err(unrecorded)? {
+        // What was made here alone is told by its journal.
+        let Ok(Event::RunStarted(head)) = store.first_line(&run).map(|line| line.event) else {
+            continue;
+        };
+        let Some(clean) = head.clean_command() else {
+            continue;
+        };
+        if !store.goes_on(&run) && store.summary(&run).ended.is_none() {
+            told.push(format!(
+                "not looked at: the other machines of {run}, which did not end: {clean}"
+            ));
+        }
+    }
+    Ok(told)
 }
 
 /// Does the same on machines that have nothing but a shell.
@@ -169,7 +202,7 @@ impl Tally {
                 true => format!(
                     "left alone: {path} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}"
                 ),
-                false => format!("left alone: {path} on {to}: stackrace clean --on {to}"),
+                false => format!("left alone: {path} on {to}: {}", again(&["clean", "--on", &*to])),
             });
         }
     }

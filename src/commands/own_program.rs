@@ -11,7 +11,7 @@ use crate::commands::compare::{
     COMPARE, CompareRequest, ComparedPath, comparable, first_impression, sides, study_of, watched,
     workload,
 };
-use stackrace_base::event::{Better, Ended};
+use stackrace_base::event::{Better, Ended, LeftBehind};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
@@ -211,7 +211,7 @@ pub(crate) fn run(
     let (sides, mut warnings, taken) = comparable(&host, request)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
-        interrupt: observer.catch_interrupt(temporary::LEFT)?,
+        interrupt: observer.catch_interrupt(LeftBehind::FILES)?,
         inner: observer,
     };
     let mut first = study_file::made(COMPARE, study(request, &sides, own))?;

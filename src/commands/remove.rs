@@ -1,5 +1,6 @@
 //! A run is removed from the record, once nothing on any machine needs it any more.
 
+use stackrace_base::event::again;
 use std::path::Path;
 
 use stackrace_base::failure::Failure;
@@ -47,7 +48,7 @@ fn nothing_left(run: &str, dir: &Path) -> Result<(), NotRemoved> {
         Ok(journal) if journal.pending().is_empty() => Ok(()),
         Ok(_) => refused(
             "something that it made may still be there".to_owned(),
-            "remove that first: stackrace clean".to_owned(),
+            format!("remove that first: {}", again(&["clean"])),
         ),
         Err(error @ JournalError::Live { .. }) => {
             refused(error.to_string(), "wait for its end".to_owned())

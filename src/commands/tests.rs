@@ -45,7 +45,7 @@ struct Case {
 impl Case {
     fn comes_to(&self, stage: &str) -> Result<(), WorkloadError> {
         match self.stage == stage {
-            true if self.fails => Err(WorkloadError(format!("{stage}: told to fail"))),
+            true if self.fails => Err(workload::trouble(format!("{stage}: told to fail"))),
             true => {
                 self.interrupt.raise();
                 Ok(())

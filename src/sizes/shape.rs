@@ -38,6 +38,8 @@ pub(crate) struct Shape {
     pub(crate) parts: Vec<usize>,
     /// Seconds that one trial is to measure.
     pub(crate) seconds: f64,
+    /// Fewest rounds that must fit the time.
+    rounds: u32,
 }
 
 impl Shape {
@@ -69,6 +71,15 @@ impl Shape {
             sides,
             parts,
             seconds: each.clamp(TRIAL_SECONDS, 30.0),
+            rounds: FIRST_LOOK,
+        }
+    }
+
+    /// The same where so many rounds are asked for at most: who asks for fewer than a verdict takes wants none.
+    pub(crate) fn for_rounds(self, at_most: Option<u32>) -> Self {
+        Self {
+            rounds: at_most.map_or(FIRST_LOOK, |rounds| rounds.min(FIRST_LOOK)),
+            ..self
         }
     }
 
@@ -107,7 +118,7 @@ impl Shape {
             let last = sized.iter().rposition(|part| weight(part) <= least);
             sized.remove(last.unwrap_or(0));
         }
-        if rounds(&sized) < f64::from(FIRST_LOOK) {
+        if rounds(&sized) < f64::from(self.rounds) {
             return Err(self.too_slow(&sized[0], sides, command));
         }
         Ok(sized)
@@ -127,8 +138,13 @@ impl Shape {
             None => ("this storage".to_owned(), String::new()),
         };
         let kind = &self.purpose.parts[part.index];
+        let rounds = match self.rounds {
+            FIRST_LOOK => format!("a verdict takes {FIRST_LOOK} rounds at least"),
+            1 => "1 round is asked for".to_owned(),
+            few => format!("{few} rounds are asked for"),
+        };
         let text = format!(
-            "{who} is too slow for {}: one round of {} takes about {}{why}, and a verdict takes {FIRST_LOOK} rounds at least; this needs about {}",
+            "{who} is too slow for {}: one round of {} takes about {}{why}, and {rounds}; this needs about {}",
             minutes(self.time),
             kind.name,
             unit::long_time(part.seconds),
@@ -336,6 +352,15 @@ mod tests {
         if shape.purpose.parts[parts[0].index].sized_by == SizedBy::Bytes {
             assert!(refused.contains("--size 102MiB"), "{refused}");
         }
+        // Who asks for one round gets it where it fits.
+        let one = Shape::of(&purpose::ALL[0], 60 * SECOND, 2).for_rounds(Some(1));
+        assert_eq!(
+            one.fitting(parts.clone(), &sides, &command())
+                .ok()
+                .unwrap()
+                .len(),
+            1
+        );
         // Sides that are about as fast: it is the time that is short.
         parts[0].slowest = Some(SlowestSide {
             side: 1,

@@ -92,6 +92,13 @@ pub(crate) fn after_any_kill_results_are_kept_and_nothing_is_left() {
         ended_as(victim, code, &ended, &said);
         // A worker without a coordinator ends by itself.
         until(|| found(WORKER).is_empty());
+        // What may be there is known here by the record alone.
+        let here = stackrace(&ground, &["clean"]);
+        let named = here
+            .ended(0)
+            .out
+            .contains(&format!("which did not end: stackrace clean --on {to}"));
+        assert_eq!(named, victim == "program", "{victim}: {}", here.out);
         stackrace(&ground, &["clean", "--on", &to]).ended(0);
         assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
         assert_eq!(stackrace(&ground, &["report", "last"]).code, Some(0));

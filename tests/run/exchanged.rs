@@ -142,6 +142,31 @@ pub(crate) fn storage_that_is_mounted_over_is_out() {
     );
 }
 
+/// A file system in memory, mounted as that of a server: what the table of mounts says of it is all that tells.
+pub(crate) fn a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it() {
+    needs::root();
+    let ground = Ground::new();
+    let [_one, two] = two_memories(&ground);
+    let point = two.0.to_str().unwrap();
+    let share = |export: &str| {
+        tool("umount", &["-l", point]);
+        let source = format!("nas:/{export}");
+        tool("mount", &["-t", "tmpfs", "-o", "size=64m", &source, point]);
+    };
+    share("export");
+    let (said, log) = exchanged_by(&ground, || share("other"));
+    is_out(&said, &log, &["nas:/export", "is now on", "nas:/other"]);
+    let trials = log.all("trial");
+    let failed = trials
+        .iter()
+        .find(|trial| trial["ended"]["state"] == "failed");
+    let exchanged = &failed.unwrap()["exchanged"];
+    for (seen, export) in [("before", "/export"), ("now", "/other")] {
+        let remote = serde_json::json!({ "server": "nas", "export": export });
+        assert_eq!(exchanged[seen]["remote"], remote, "{exchanged}");
+    }
+}
+
 /// The configuration that comes second is set up when the first one's trial is over.
 pub(crate) fn storage_that_is_mounted_over_before_its_first_trial_is_out() {
     needs::root();

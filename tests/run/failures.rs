@@ -136,6 +136,41 @@ pub(crate) fn a_directory_that_vanishes_leaves_the_race() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
+pub(crate) fn a_script_gets_the_time_that_its_study_gives_it() {
+    needs::root();
+    let ground = Ground::new();
+    let study = |limit: &str, seconds: u32| {
+        ground.write(
+            "s.toml",
+            format!(
+                "title = \"t\"\n[[stack]]\nscript = {{ set-up = \"sleep {seconds}; mount -t tmpfs none $STACKRACE_MOUNT\", tear-down = \"! mountpoint -q $STACKRACE_MOUNT || umount $STACKRACE_MOUNT\", limit = \"{limit}\" }}\n\
+                 [[workload]]\nfiles = {{ count = 10, size-max = \"1 KiB\" }}\n[decide]\nrounds-at-most = 1\n"
+            ),
+        );
+        ground.stackrace(&["run", "s.toml", "--allow-commands"])
+    };
+    let said = study("1 s", 20);
+    let all = (said.out + &said.err)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        all.contains("did not end within 1 s and was ended"),
+        "{all}"
+    );
+    assert!(all.contains("raise the limit: limit = \"30 min\""), "{all}");
+    study("30 min", 0).ended(0);
+    let runs = fs::read_dir(ground.store().join("runs")).unwrap();
+    let logs = runs.map(|run| fs::read_to_string(run.unwrap().path().join("log.jsonl")).unwrap());
+    let logs: String = logs.collect();
+    assert!(logs.contains("\"timeout\",\"1800\",\"sh\""), "{logs}");
+    for wrong in ["0 s", "1.5 s", "2 d"] {
+        study(wrong, 0)
+            .ended(3)
+            .err_has("1 s to 1 d, in whole seconds");
+    }
+}
+
 pub(crate) fn a_script_that_fails_is_named_with_the_reason_in_the_verdict() {
     let ground = Ground::new();
     let line = "test 1 = {x} && mount -t tmpfs -o size=16m,mode=0700,noatime,nodev,nosuid,noexec none $STACKRACE_MOUNT";

@@ -3,6 +3,9 @@
 /// The exit code of what was interrupted.
 pub const INTERRUPTED: u8 = 130;
 
+/// Advice where the system starts neither a thread nor a process any more.
+pub const THREADS: &str = "raise the limit on processes (ulimit -u; in a container its pids limit), or end other processes of this user";
+
 /// Ends a refusal.
 const UNCHANGED: &str = "nothing was changed\n";
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::bounded::ByteLimit;
+use crate::event::shell;
 use crate::failure::Failure;
 use crate::unit::ShownPath;
 
@@ -26,11 +27,12 @@ pub fn private_text(path: &Path) -> Result<String, Failure> {
     let mode = path.metadata().map_err(cannot)?.permissions().mode();
     // As psql has it for its file of passwords.
     if mode & 0o077 != 0 {
-        let path = path.shown();
-        return Err(
-            Failure::refused(format!("other users may open {path}, which holds a secret"))
-                .next(format!("chmod 600 {path}")),
+        let what = format!(
+            "other users may open {}, which holds a secret",
+            path.shown()
         );
+        let chmod = ["chmod".as_ref(), "600".as_ref(), path.as_os_str()];
+        return Err(Failure::refused(what).next(shell(&chmod)));
     }
     let text = FILE_MAX.read(path).map_err(cannot)?;
     String::from_utf8(text).map_err(|_| {

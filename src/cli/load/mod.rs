@@ -4,6 +4,7 @@ mod json;
 mod table;
 mod words;
 
+use stackrace_base::event::LeftBehind;
 use stackrace_base::unit::ShownPath;
 use std::sync::Arc;
 
@@ -26,7 +27,6 @@ pub(super) use table::formats;
 pub(super) use words::{find_rate, workload};
 
 /// Advice after a second Ctrl-C.
-const LEFT: &str = "`stackrace clean` removes what is left";
 
 /// Carries out `stackrace load`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
@@ -53,7 +53,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         return Err(Failure::refused("the job gives commands, which would run with your rights").next("leave exec_prerun and exec_postrun out, or put the job into a study: run asks for permission"));
     }
     let interrupt = Arc::new(Interrupt::default());
-    catch_interrupt(&interrupt, "what was measured follows", LEFT)?;
+    catch_interrupt(&interrupt, "what was measured follows", LeftBehind::FILES)?;
     let doing = Preparing::drawn(setting.quiet);
     doing.now(kind.name, &verb.place.shown().to_string());
     let loaded = load::run(&setting.session, &request, &interrupt)?;

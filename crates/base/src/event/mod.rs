@@ -6,6 +6,7 @@
 //!
 //! Units: bytes, nanoseconds, operations; rates per second. Times of day are RFC 3339 in UTC.
 
+mod again;
 mod client;
 mod counted;
 mod crash;
@@ -22,6 +23,7 @@ mod place;
 mod require;
 mod shell;
 
+pub use again::*;
 pub use client::*;
 pub use counted::*;
 pub use crash::*;
@@ -282,18 +284,43 @@ impl RunStarted {
 
     /// The command that goes on with the run, as the user would have to type it.
     pub fn resume_command(&self) -> String {
-        let mut words = vec![
-            "stackrace".to_owned(),
-            "resume".to_owned(),
-            self.run.clone(),
-        ];
+        let mut words = vec!["resume".to_owned(), self.run.clone()];
         words.extend(self.gives_commands().then(|| ALLOW_COMMANDS.to_owned()));
-        words.extend(self.asked_again());
-        shell(&words)
+        words.extend(self.typed_options(&AGAIN.map(|(name, _)| name)));
+        again(&words)
     }
 
-    /// Options of the command line with which the run began that hold for `resume`, too.
-    fn asked_again(&self) -> Vec<String> {
+    /// The command that removes what the run left on other machines that have this program while it is made; `None` if
+    /// it was made on this machine alone.
+    pub fn clean_command(&self) -> Option<String> {
+        let place = self.place();
+        let others = match &*place {
+            RunPlace::Ssh(others) | RunPlace::RealCut(others) => others,
+            RunPlace::Clients { started, .. } => {
+                return Some(self.reached(&["clean", "--clients", started]));
+            }
+            _ => return None,
+        };
+        let peers = others.peers.iter().flat_map(|peer| ["--peer", peer]);
+        let on = match (&others.on, others.peers.is_empty()) {
+            (Some(on), _) => vec!["--on", on.as_str()],
+            // Those that the study names.
+            (None, true) => vec!["--on", "HOST"],
+            (None, false) => Vec::new(),
+        };
+        let words: Vec<&str> = ["clean"].into_iter().chain(on).chain(peers).collect();
+        Some(self.reached(&words))
+    }
+
+    /// A command with the options by which the run's machines are reached.
+    fn reached(&self, words: &[&str]) -> String {
+        let way = self.typed_options(&["--ssh", "--sudo"]);
+        let words = words.iter().map(|word| (*word).to_owned()).chain(way);
+        again(&words.collect::<Vec<_>>())
+    }
+
+    /// Options of the command line with which the run began that hold for other commands on it, too.
+    fn typed_options(&self, names: &[&str]) -> Vec<String> {
         // Behind `--` is a command of the user's, with options of its own.
         let mut words = self.command.iter().take_while(|word| *word != "--");
         let mut again = Vec::new();
@@ -302,10 +329,13 @@ impl RunStarted {
             let Some((_, takes_value)) = AGAIN.iter().find(|(known, _)| *known == name) else {
                 continue;
             };
-            again.push(word.clone());
             // `--ssh=COMMAND` has its value in the same word.
-            if *takes_value && name == word {
-                again.extend(words.next().cloned());
+            let value = (*takes_value && name == word).then(|| words.next());
+            // The store that this process reads may have been moved since.
+            let moved = name == "--store" && is_store_named();
+            if names.contains(&name) && !moved {
+                again.push(word.clone());
+                again.extend(value.flatten().cloned());
             }
         }
         again
@@ -383,6 +413,23 @@ mod tests {
             resumed(&far),
             "stackrace resume r1 '--store=/srv/a b' --ssh 'ssh -i KEY' --sudo"
         );
+        let head = |words: &[&str], place: RunPlace| {
+            let command = words.iter().map(|word| (*word).to_owned()).collect();
+            let design = crate::printed::Design::of(&[], "2026-01-02T03:04:05Z");
+            let mut head = design.head("r1".to_owned(), String::new(), command);
+            head.place = Some(place);
+            head.clean_command()
+        };
+        let on = OtherMachines {
+            on: Some("far".to_owned()),
+            peers: vec!["ann@two".to_owned()],
+            directory: None,
+        };
+        assert_eq!(
+            head(&far, RunPlace::Ssh(on)).unwrap(),
+            "stackrace clean --on far --peer ann@two --ssh 'ssh -i KEY' --sudo"
+        );
+        assert_eq!(head(&far, RunPlace::Here { directory: None }), None);
         let own = ["stackrace", "compare", "a", "b", "--", "tool", "--ssh", "x"];
         assert_eq!(resumed(&own), "stackrace resume r1");
     }

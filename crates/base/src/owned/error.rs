@@ -1,5 +1,6 @@
 //! Why a file or directory is not used.
 
+use crate::event::shell;
 use crate::unit::ShownPath;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,20 +65,25 @@ impl OwnError {
     /// Advice for the user; empty if there is nothing better than what the system said.
     pub fn next(&self) -> String {
         match self {
-            Self::System { .. } => String::new(),
+            Self::System { source, .. } => match source.kind() {
+                io::ErrorKind::NotADirectory => "name a directory: --store DIR".to_owned(),
+                _ => String::new(),
+            },
             Self::Link { path } => {
                 format!(
-                    "look where it leads (ls -l {}), and remove it",
-                    path.shown()
+                    "look where it leads ({}), and remove it",
+                    shell(&["ls".as_ref(), "-l".as_ref(), path.as_os_str()])
                 )
             }
-            Self::NoFile { path } => format!("remove it: rm {}", path.shown()),
+            Self::NoFile { path } => {
+                format!("remove it: {}", shell(&["rm".as_ref(), path.as_os_str()]))
+            }
             Self::Foreign { .. } => {
                 "run stackrace as that user, or name a store of your own: --store DIR".to_owned()
             }
             Self::Writable { path, .. } => format!(
-                "see that all in it is yours, then: chmod go-w {}; or name another store: --store DIR",
-                path.shown()
+                "see that all in it is yours, then: {}; or name another store: --store DIR",
+                shell(&["chmod".as_ref(), "go-w".as_ref(), path.as_os_str()])
             ),
         }
     }

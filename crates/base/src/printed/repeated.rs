@@ -8,6 +8,9 @@ use super::source::ImportSource;
 /// differ in some digit.
 const FIGURES_MIN: usize = 3;
 
+/// One figure of so many steps does not come twice by chance either: six digits, as dd prints of a time.
+const STEPS_MIN: f64 = 1e5;
+
 /// Results that count, and what is to be said of the rest.
 pub struct Repeated {
     /// For each source and each of its results, whether it counts.
@@ -75,12 +78,18 @@ fn counts<'a>(
     (counts, of)
 }
 
+/// Returns true if the figures of a result are so many, or one of them so fine, that no other run has them all.
+fn is_telling(result: &Imported) -> bool {
+    // One or two figures may agree by chance, above all where a tool prints few digits.
+    let mut figures = result.values.iter().flatten();
+    figures.clone().count() >= FIGURES_MIN
+        || figures.any(|figure| figure.step > 0.0 && figure.value >= STEPS_MIN * figure.step)
+}
+
 /// Returns true if two results are one run: the same work with the same figures, to the last digit.
 fn same_run(a: &Imported, b: &Imported) -> bool {
     let work = |result: &'_ Imported| (result.kind.clone(), result.workload.clone());
-    let figures = a.values.iter().flatten().count();
-    // One or two figures may agree by chance, above all where a tool prints few digits.
-    figures >= FIGURES_MIN
+    is_telling(a)
         && work(a) == work(b)
         && a.label == b.label
         && a.settings == b.settings

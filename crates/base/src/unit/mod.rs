@@ -152,6 +152,13 @@ fn split(text: &str) -> Result<(f64, &str), UnitError> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
+    let negative = text.strip_prefix('-');
+    if negative.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
+        return Err(UnitError::new(
+            format!("\"{text}\" is below zero"),
+            "write it without the minus",
+        ));
+    }
     let Ok(number) = text[..digits].parse::<f64>() else {
         return Err(UnitError::new(
             format!("\"{text}\" does not begin with a number"),
@@ -483,6 +490,7 @@ mod tests {
             ("4 KiB:99999999999", "weight of at least 1"),
             ("4 KiB:1, 4096:2", "4 KiB appears twice"),
             ("4q:1", "KiB"),
+            ("-4 KiB", "below zero: write it without the minus"),
             ("", "does not begin with a number"),
             ("4 KiB:1,", "does not begin with a number"),
         ] {

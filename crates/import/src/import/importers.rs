@@ -15,6 +15,8 @@ mod time;
 mod tiotest;
 mod vdbench;
 
+use std::borrow::Cow;
+
 use super::{doubts, pasted, signs, unfolded};
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
@@ -53,14 +55,24 @@ pub fn read(
         None => (text, [].as_slice()),
     };
     let plain = pasted::plain(text);
-    let mut results = read_pasted(importers, &plain, tool).map_err(|misread| ImportError {
+    let plain = pasted::unlisted(&plain).map_or(plain, Cow::Owned);
+    let (once, copies) = pasted::once(&plain).unwrap_or((&plain, 1));
+    let mut results = read_pasted(importers, once, tool).map_err(|misread| ImportError {
         // The line that the user sees.
         line: starts
             .get(misread.line - 1)
             .map_or(misread.line, |at| at + 1),
         ..misread
     })?;
-    doubts::note(&plain, &mut results);
+    doubts::note(once, &mut results);
+    if copies > 1 {
+        let note = format!(
+            "the text has it {copies} times, word for word: a copy is no repetition, and it counts once"
+        );
+        results
+            .iter_mut()
+            .for_each(|result| result.notes.push(note.clone()));
+    }
     Ok(results)
 }
 

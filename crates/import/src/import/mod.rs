@@ -10,6 +10,7 @@
 
 mod doubts;
 mod importers;
+mod margin;
 mod pasted;
 mod signs;
 #[cfg(test)]

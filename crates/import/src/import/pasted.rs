@@ -2,6 +2,7 @@
 //!
 //! Every step keeps the number of lines, so that a refusal names the line that the user sees.
 
+use super::margin;
 use std::borrow::Cow;
 
 /// Lines that only mark where a text begins and ends: of Markdown, HTML, forums and trackers.
@@ -22,11 +23,53 @@ const FENCES: [&str; 12] = [
 /// Markdown takes what is indented by so much for a text as it was printed.
 const QUOTING: usize = 4;
 
+/// Signs as the source of a page has them, and what is seen there; the last one last, as it may begin another.
+const ENTITIES: [(&str, &str); 5] = [
+    ("&nbsp;", " "),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&amp;", "&"),
+];
+
+/// A list of JSON documents as the documents alone, each sign at its place; `None` if the text is no such list.
+pub(super) fn unlisted(text: &str) -> Option<String> {
+    let inner = text.trim_start().strip_prefix('[')?;
+    inner.trim_start().starts_with('{').then_some(())?;
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let plain = text.chars().map(|c| {
+        let meant = escaped;
+        escaped = quoted && c == '\\' && !meant;
+        match c {
+            '"' if !meant => quoted = !quoted,
+            _ if quoted => {}
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // The brackets of the list, and what stands between its documents.
+        match (c, depth) {
+            ('[', 1) | (']', 0) | (',', 1) if !quoted => ' ',
+            _ => c,
+        }
+    });
+    Some(plain.collect())
+}
+
 /// The text as the tool printed it, as far as the way it came can be seen from all of it.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    let stamp = stamp(text);
+    let named = margin::named(text);
+    let lines = text.split('\n');
+    let lines: Vec<&str> = lines.map(|line| margin::without(line, named)).collect();
+    let stamp = stamp(&lines);
     let bare = |whole| line(stamp.map_or(whole, |of| of(whole).unwrap_or(whole)));
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(bare).collect();
+    let mut lines: Vec<Cow<'_, str>> = lines.into_iter().map(bare).collect();
+    if let Some(bare) = margin::unnumbered(&lines) {
+        lines = bare
+            .into_iter()
+            .map(|line| Cow::Owned(line.to_owned()))
+            .collect();
+    }
     let common = indentation(lines.iter().map(AsRef::as_ref));
     let kept = lines.iter().map(AsRef::as_ref).eq(text.split('\n'));
     if common == 0 && kept {
@@ -100,9 +143,43 @@ pub(super) fn paragraphs(text: &str) -> Option<String> {
     any.then(|| moved.join("\n"))
 }
 
+/// The first of several copies that a text is made of, word for word, and how many they are; a prompt may stand behind
+/// the last. `None` if it is no such text.
+pub(super) fn once(text: &str) -> Option<(&str, usize)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    // For each word, how many words up to it are those that the text begins with (Knuth, Morris, Pratt).
+    let mut lengths: Vec<usize> = vec![0; words.len()];
+    for at in 1..words.len() {
+        let mut length = lengths[at - 1];
+        while length > 0 && words[length] != words[at] {
+            length = lengths[length - 1];
+        }
+        lengths[at] = length + usize::from(words[length] == words[at]);
+    }
+    let period = words.len() - lengths.last()?;
+    let copies = words.len() / period;
+    let offset = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    let begins_a_line = |at: usize| text[..at].trim_end_matches([' ', '\t']).ends_with('\n');
+    let second = offset(words.get(period)?);
+    // Part of a copy in the lines at the end is of a run that was cut off, and is told as such.
+    let rest = words
+        .get(copies * period)
+        .map_or("", |word| &text[offset(word)..]);
+    let whole = begins_a_line(second) && !rest.trim_end().contains('\n');
+    (copies > 1 && whole).then(|| (&text[..second], copies))
+}
+
 /// One line without what was put before it, or between its letters.
 fn line(whole: &str) -> Cow<'_, str> {
     let mut text = clean(whole);
+    if ENTITIES.iter().any(|(written, _)| text.contains(written)) {
+        let plain = ENTITIES
+            .iter()
+            .fold(text.into_owned(), |text, (written, meant)| {
+                text.replace(written, meant)
+            });
+        text = Cow::Owned(plain);
+    }
     if let Some(inner) = unquoted(&text) {
         text = Cow::Owned(inner.to_owned());
     }
@@ -121,14 +198,14 @@ fn line(whole: &str) -> Cow<'_, str> {
 type Unstamped = fn(&str) -> Option<&str>;
 
 /// Returns what takes the times of a log off its lines, if all of them begin with one.
-fn stamp(text: &str) -> Option<Unstamped> {
-    const WAYS: [Unstamped; 2] = [iso, journal];
+fn stamp(lines: &[&str]) -> Option<Unstamped> {
+    const WAYS: [Unstamped; 4] = [iso, journal, in_brackets, since_boot];
     let mut ways = WAYS.into_iter();
     // Of every line: tools print times too, and not before each line.
     ways.find(|of| {
         // journalctl says "-- Boot …" between its lines.
         let own = |line: &&str| !line.trim().is_empty() && !line.starts_with("-- ");
-        let mut lines = text.lines().filter(own);
+        let mut lines = lines.iter().copied().filter(own);
         let mut any = false;
         lines.all(|line| {
             any = true;
@@ -151,6 +228,20 @@ fn iso(line: &str) -> Option<&str> {
     Some(unit_of(
         rest.strip_prefix(' ').or(rest.is_empty().then_some(rest))?,
     ))
+}
+
+/// Behind `[2026-11-28T17:14:39Z] `, as build servers write it.
+fn in_brackets(line: &str) -> Option<&str> {
+    let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
+    (iso(time)? == "").then(|| rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// Behind `[   12.345678] `, as the kernel and script(1) have it.
+fn since_boot(line: &str) -> Option<&str> {
+    let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let (whole, part) = time.trim_start().split_once('.')?;
+    let digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    (digits(whole) && digits(part)).then(|| rest.strip_prefix(' ').unwrap_or(rest))
 }
 
 /// Behind `Nov 28 17:14:39 nas fio[123]: `.
@@ -256,7 +347,7 @@ fn from(line: &str, at: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{decoded, paragraphs, plain};
+    use super::{decoded, once, paragraphs, plain, unlisted};
 
     #[test]
     fn what_was_put_around_a_text_goes_and_its_lines_stay() {
@@ -285,6 +376,11 @@ mod tests {
             "2026-11-28T17:14:39+0100 nas bench.sh[9]: ",
             "2026-11-28T17:14:39.1234567Z ",
             "2026-11-28 17:14:39,123 ",
+            "[2026-11-28T17:14:39.123Z] ",
+            "[   12.345678] ",
+            "bench-1  | ",
+            "[pod/fio-x7/fio] ",
+            "build\tUNKNOWN STEP\t2026-11-28T17:14:39.1234567Z ",
         ] {
             let logged: String = printed
                 .lines()
@@ -298,6 +394,70 @@ mod tests {
         assert_eq!(plain(own), own);
         let own = "17:14:39.123 1 2 3\n17:14:40.123 1 2 3\n";
         assert_eq!(plain(own), own);
+    }
+
+    #[test]
+    fn a_text_that_is_made_of_copies_is_known() {
+        assert_eq!(once("a 1\nb 2\n\na 1\n  b 2\n"), Some(("a 1\nb 2\n\n", 2)));
+        assert_eq!(once("$ x\n5\n$ x\n5\n$ x\n5\n$ "), Some(("$ x\n5\n", 3)));
+        for other in [
+            "",
+            "a",
+            "a 1\n",
+            "a a\n",
+            "a 1\nb 2\na 1\n",
+            "a\nb\nc\na\nb\nc\na\nb\n",
+            "a 1\na 2\n",
+        ] {
+            assert_eq!(once(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_documents_is_the_documents() {
+        let list = "[\n {\"a\": [1, 2], \"b\": \"],\\\"[\"},\n {\"c\": {}}\n]\n";
+        let documents = " \n {\"a\": [1, 2], \"b\": \"],\\\"[\"} \n {\"c\": {}}\n \n";
+        assert_eq!(unlisted(list).unwrap(), documents);
+        assert_eq!(unlisted("[1, 2]"), None);
+        assert_eq!(
+            plain("a&nbsp;&lt;&quot;b&quot;&gt; &amp;lt;"),
+            "a <\"b\"> &lt;"
+        );
+    }
+
+    #[test]
+    fn numbers_before_each_line_go() {
+        let printed = "a: 1\n  b: 2\n\nc\n";
+        type Numbered = fn(usize, &str) -> String;
+        let ways: [(&str, Numbered); 7] = [
+            ("cat -n", |at, line| format!("{at:6}\t{line}")),
+            ("grep -n", |at, line| format!("{at}:{line}")),
+            ("grep -Hn", |at, line| format!("log.txt:{at}:{line}")),
+            ("an editor", |at, line| format!("{at:4}  {line}")),
+            ("a pager", |at, line| format!("{at:3} | {line}")),
+            ("a list", |at, line| format!("{at}. {line}")),
+            ("a quoted list", |at, line| format!("> {at}: {line}")),
+        ];
+        for (way, numbered) in ways {
+            let lines = printed.lines().enumerate();
+            let text: String = lines
+                .map(|(at, line)| numbered(at + 9, line) + "\n")
+                .collect();
+            assert_eq!(plain(&text), printed, "{way}");
+        }
+        // nl(1) counts no blank lines.
+        assert_eq!(
+            plain("     1\ta: 1\n     2\t  b: 2\n       \n     3\tc\n").trim_end(),
+            "a: 1\n  b: 2\n\nc"
+        );
+        for own in [
+            "1 2 3\n2 3 4\n",
+            "1+0 records in\n2+0 records out\n",
+            "1: a\n3: b\n",
+            "1: a\n",
+        ] {
+            assert_eq!(plain(own), own);
+        }
     }
 
     #[test]

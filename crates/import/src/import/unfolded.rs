@@ -6,8 +6,8 @@
 
 use stackrace_base::printed::{ImportError, Imported};
 
-/// Mail programs fold at 72 to 78 columns; quoting before or after it, and narrow windows, change that by a few.
-const NARROWEST: usize = 56;
+/// Mail programs fold at 72 to 78 columns; two windows side by side leave half of that to each.
+const NARROWEST: usize = 36;
 /// The widest terminal that breaks lines, and the widest mail.
 const WIDEST: usize = 82;
 /// Longer texts come in files, and every width is a reading of the whole.

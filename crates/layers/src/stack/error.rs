@@ -1,6 +1,6 @@
 //! Why a stack could not be set up, settled or torn down.
 
-use stackrace_base::event::FailureCause;
+use stackrace_base::event::{FailureCause, again};
 use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
 use std::fmt;
@@ -103,7 +103,7 @@ impl StackError {
     pub fn next(&self) -> String {
         // First what is left behind: it may keep any other stack from being set up.
         if !self.left.is_empty() {
-            return "end what holds it, then run: stackrace clean".to_string();
+            return format!("end what holds it, then run: {}", again(&["clean"]));
         }
         self.cause.next()
     }

@@ -205,6 +205,8 @@ pub struct LayerCommand<'a> {
     pub line: &'a str,
     /// True if it takes down what another one set up: `clean` may have to run it.
     pub undoes: bool,
+    /// Most seconds that it may take.
+    pub limit_s: u32,
 }
 
 /// One layer with its settings.

@@ -34,8 +34,13 @@ const DROP_CACHES: &str = "drop-caches";
 /// daemon ended with the trial's commands.
 const MOUNT: &str = "STACKRACE_MOUNT";
 
-/// Seconds that a command may take before timeout(1) ends it.
-const TIME_LIMIT: &str = "900";
+/// The setting for the longest that a command may take.
+const LIMIT: &str = "limit";
+
+/// Seconds that a command may take before timeout(1) ends it, unless the study says otherwise.
+const LIMIT_S: u32 = 900;
+/// Longest of these limits, s: a day. A command that never ends would hold up the machine for good.
+const LIMIT_MAX_S: u32 = 86_400;
 
 /// Most lines of what `describe` prints that are kept as facts, and most characters of each.
 const FACTS_MAX: usize = 64;
@@ -67,6 +72,11 @@ pub(super) const KIND: LayerKind = LayerKind {
             DROP_CACHES,
             "",
             "For sh, before each trial: drops caches that this machine's kernel does not hold.",
+        ),
+        SettingDoc::time(
+            LIMIT,
+            "15 min",
+            "Longest that each of these commands may take, whole seconds up to a day; then it is ended.",
         ),
     ],
     takes: Takes::Nothing,
@@ -103,6 +113,7 @@ struct Script {
     tear_down: String,
     describe: Option<String>,
     drop_caches: Option<String>,
+    limit_s: u32,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
@@ -119,16 +130,42 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         tear_down: needed(TEAR_DOWN)?,
         describe: settings.optional_text(DESCRIBE)?,
         drop_caches: settings.optional_text(DROP_CACHES)?,
+        limit_s: limit(settings)?,
     }))
 }
 
-/// A command as it is started; `what` is the name that the shell gives itself in its messages.
-fn command(what: &str, line: &str, mount: &Path) -> Vec<OsString> {
+/// Seconds that each command may take.
+fn limit(settings: &Settings) -> Result<u32, Refusal> {
+    const SECOND: u64 = 1_000_000_000;
+    let Some(ns) = settings.optional_time_ns(LIMIT)? else {
+        return Ok(LIMIT_S);
+    };
+    // timeout(1) takes 0 for no limit at all.
+    let whole = u32::try_from(ns / SECOND).ok();
+    let whole = whole.filter(|s| ns % SECOND == 0 && (1..=LIMIT_MAX_S).contains(s));
+    whole.ok_or_else(|| {
+        Refusal::at(
+            settings.span_of(LIMIT),
+            "the limit of a command is 1 s to 1 d, in whole seconds",
+            "write it like limit = \"30 min\"",
+        )
+    })
+}
+
+/// A command as it is started, with its limit in seconds; `what` is the name that the shell gives itself in its messages.
+fn command(what: &str, (line, limit_s): (&str, u32), mount: &Path) -> Vec<OsString> {
     let mut variable = OsString::from(format!("{MOUNT}="));
     variable.push(mount);
     let mut command = argv(["env"]);
     command.push(variable);
-    command.extend(argv(["timeout", TIME_LIMIT, "sh", "-c", line, what]));
+    command.extend(argv([
+        "timeout",
+        &limit_s.to_string(),
+        "sh",
+        "-c",
+        line,
+        what,
+    ]));
     command.push(mount.into());
     command
 }
@@ -180,6 +217,7 @@ impl Layer for Script {
             what,
             line,
             undoes: what == TEAR_DOWN,
+            limit_s: self.limit_s,
         };
         let mut all = vec![
             given(SET_UP, self.set_up.as_str()),
@@ -203,10 +241,10 @@ impl Layer for Script {
             ));
         };
         // That the study's commands are permitted was checked before any stack is set up.
-        commands.know([self.tear_down.clone()], true);
+        commands.know([(self.tear_down.clone(), self.limit_s)], true);
         let mount = setup.mount_point()?;
         let undo = TAKE_DOWN.of([mount.clone().into(), digest(&self.tear_down).into()]);
-        let made = setup.make(undo, &command(SET_UP, &self.set_up, &mount));
+        let made = setup.make(undo, &command(SET_UP, (&self.set_up, self.limit_s), &mount));
         made.map_err(|error| as_written(error, &self.set_up))?;
         if place::mounted_at(host, &mount)?.is_none() {
             return Err(LayerError::refused(
@@ -219,12 +257,12 @@ impl Layer for Script {
             ));
         }
         if let Some(line) = &self.drop_caches {
-            setup.gets_cold_by(command(DROP_CACHES, line, &mount));
+            setup.gets_cold_by(command(DROP_CACHES, (line, self.limit_s), &mount));
         }
         // The storage may be there before and after: what is made in it is removed by name, not with it.
         let mut standing = dir::private_in(setup, &mount, NAME)?;
         if let Some(line) = &self.describe {
-            let output = host.must(&command(DESCRIBE, line, &mount));
+            let output = host.must(&command(DESCRIBE, (line, self.limit_s), &mount));
             let output = output.map_err(|error| as_written(error.into(), line))?;
             standing.facts.facts.extend(told(&output.stdout));
         }
@@ -258,13 +296,14 @@ fn take_down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         .user_commands()
         .map_or(UserCommand::Unknown, |commands| commands.find(text(of, 1)));
     let why = match found {
-        UserCommand::Permitted(line) => {
-            return host.must(&command(TEAR_DOWN, &line, mount)).map(drop);
+        UserCommand::Permitted(line, limit_s) => {
+            let command = command(TEAR_DOWN, (&line, limit_s), mount);
+            return host.must(&command).map(drop);
         }
-        UserCommand::Unpermitted(line) => format!(
+        UserCommand::Unpermitted(line, limit_s) => format!(
             "it takes a command of the study, which has not been permitted: {}\n  next: read it, then \
              say the same with --allow-commands",
-            shell(&command(TEAR_DOWN, &line, mount))
+            shell(&command(TEAR_DOWN, (&line, limit_s), mount))
         ),
         UserCommand::Unknown => format!(
             "the record of its run does not have the command any more\n  next: take down what is \

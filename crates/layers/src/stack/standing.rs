@@ -7,7 +7,7 @@ use crate::stack::gives::Bare;
 use crate::stack::ground::{Ground, on};
 use crate::stack::parts::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
-use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity};
+use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity, again};
 use stackrace_base::owned::held::HeldDir;
 use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{self, undo_entries, unmount, until_free};
@@ -281,7 +281,7 @@ impl StandingStack {
             left: failed.map(|(undo, _)| format!("{undo}")).collect(),
             ..StackError::whole(LayerError::refused(
                 format!("could not {undo}: {why}"),
-                "end what holds it, then run: stackrace clean",
+                format!("end what holds it, then run: {}", again(&["clean"])),
             ))
         })
     }

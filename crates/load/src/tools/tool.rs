@@ -1,5 +1,6 @@
 //! What every tool has, and what its command is given.
 
+use stackrace_base::event::LeftBehind;
 use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Command};
@@ -70,7 +71,7 @@ pub struct Console<'a> {
     pub entropy: fn() -> u64,
     /// Lets the first Ctrl-C raise the interrupt and say what then happens, the second end the
     /// program and say what is left.
-    pub catch_interrupt: fn(&Arc<Interrupt>, &'static str, &'static str) -> Result<(), Failure>,
+    pub catch_interrupt: fn(&Arc<Interrupt>, &'static str, LeftBehind) -> Result<(), Failure>,
     /// Does work that leaves nothing behind, with a journal and an id of its own.
     pub temporary: &'a (dyn Fn(&LocalHost, &mut JournaledWork<'_>) -> Result<(), Failure> + Sync),
     /// Set if no progress is wanted.

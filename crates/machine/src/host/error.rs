@@ -234,7 +234,7 @@ impl HostError {
             }
             Self::Failed { .. } => String::new(),
             Self::TimedOut { .. } => {
-                "see what it waits for; let it start in the background what takes longer".to_string()
+                "see what it waits for; let it start in the background what takes longer, or raise the limit: limit = \"30 min\" beside the command".to_string()
             }
             Self::Path { kind, path, .. } => match kind {
                 std::io::ErrorKind::PermissionDenied => {

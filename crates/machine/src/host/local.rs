@@ -6,14 +6,15 @@
 //! that it belongs to in its environment.
 
 use super::{
-    CLEAN, DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing,
-    MountInfo, Needs, Output, SeenThing, ThingReads, TooMuch, UserCommands, Whereabouts, daemon,
-    device, drives, identity, line_speed, process, program, reading, second, thing, tools, tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing, MountInfo,
+    Needs, Output, SeenThing, ThingReads, TooMuch, UserCommands, Whereabouts, daemon, device,
+    drives, identity, line_speed, process, program, reading, second, thing, tools, tree,
 };
 use rand_core::{Rng, SeedableRng};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid};
-use stackrace_base::event::{CommandRun, StorageIdentity, shell};
+use stackrace_base::event::{CommandRun, StorageIdentity, again, shell};
 use stackrace_base::owned::OwnDir;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::time::{Clock, SystemClock};
@@ -69,7 +70,7 @@ impl LocalHost {
             peers: Vec::new(),
             mark: Mutex::default(),
             user_commands: UserCommands::default(),
-            cleaned_by: CLEAN.to_owned(),
+            cleaned_by: again(&["clean"]),
         }
     }
 
@@ -292,6 +293,16 @@ impl Host for LocalHost {
 
     fn user_commands(&self) -> Option<&UserCommands> {
         Some(&self.user_commands)
+    }
+
+    fn closed(&self, directory: &Path) -> Option<HostError> {
+        let asked = Access::WRITE_OK | Access::EXEC_OK;
+        let answer = accessat(CWD, directory, asked, AtFlags::EACCESS);
+        let refused = answer.err().filter(|why| {
+            // Any other answer is none: whether it can be written then shows.
+            [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(why)
+        });
+        refused.map(|why| HostError::path("write to", directory, why))
     }
 
     fn create_dir(&self, path: &Path) -> Result<(), HostError> {

@@ -63,6 +63,15 @@ use std::time::Duration;
 /// The command that removes what is left on the machine that it is typed at.
 pub const CLEAN: &str = "stackrace clean";
 
+/// Advice where the kernel's own files are missing.
+pub const MOUNT_PROC: &str =
+    "mount it: sudo mount -t proc proc /proc (a container gets it from what starts it)";
+
+/// Returns true if this system shows what its kernel knows: on Linux, if `/proc` is mounted.
+pub fn sees_the_kernel() -> bool {
+    !cfg!(target_os = "linux") || Path::new("/proc/self/mountinfo").exists()
+}
+
 /// Content of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -303,6 +312,11 @@ pub trait Host: Send + Sync {
     /// The command that removes what is left on this machine, typed where the run was begun.
     fn cleaned_by(&self) -> &str {
         CLEAN
+    }
+    /// Tells why nothing can be made in a directory; `None` if it can, or if this machine does not say.
+    fn closed(&self, directory: &Path) -> Option<HostError> {
+        let _ = directory;
+        None
     }
     /// Processes that keep something open in or below a directory, as far as this process may see:
     /// `bash (process 4711)`.

@@ -14,24 +14,24 @@ pub struct UserCommands {
 
 #[derive(Debug, Default)]
 struct Known {
-    commands: Vec<String>,
+    commands: Vec<(String, u32)>,
     permitted: bool,
 }
 
 /// Meaning of a digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserCommand {
-    /// A command that the user permitted.
-    Permitted(String),
-    /// A command that the user has not permitted.
-    Unpermitted(String),
+    /// A command that the user permitted, and most seconds that it may take.
+    Permitted(String, u32),
+    /// A command that the user has not permitted, and the same of it.
+    Unpermitted(String, u32),
     /// No command that is known.
     Unknown,
 }
 
 impl UserCommands {
-    /// Adds commands; `permitted` says whether the user allows all that are known to run.
-    pub fn know(&self, commands: impl IntoIterator<Item = String>, permitted: bool) {
+    /// Adds commands, each with the most seconds that it may take; `permitted` says whether the user allows all that are known to run.
+    pub fn know(&self, commands: impl IntoIterator<Item = (String, u32)>, permitted: bool) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.commands.extend(commands);
         known.permitted = permitted;
@@ -40,10 +40,14 @@ impl UserCommands {
     /// The command of a digest.
     pub fn find(&self, wanted: &str) -> UserCommand {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut commands = known.commands.iter();
-        match commands.find(|command| digest(command) == wanted) {
-            Some(command) if known.permitted => UserCommand::Permitted(command.clone()),
-            Some(command) => UserCommand::Unpermitted(command.clone()),
+        let commands = known.commands.iter();
+        let of_digest = commands.filter(|(command, _)| digest(command) == wanted);
+        // Several configurations may give one command: the longest of their limits ends none too early.
+        match of_digest.max_by_key(|(_, limit_s)| *limit_s) {
+            Some((command, limit_s)) if known.permitted => {
+                UserCommand::Permitted(command.clone(), *limit_s)
+            }
+            Some((command, limit_s)) => UserCommand::Unpermitted(command.clone(), *limit_s),
             None => UserCommand::Unknown,
         }
     }
@@ -63,11 +67,14 @@ mod tests {
         let commands = UserCommands::default();
         let wanted = digest("umount x");
         assert_eq!(commands.find(&wanted), UserCommand::Unknown);
-        commands.know(["umount x".to_string()], false);
-        let unpermitted = UserCommand::Unpermitted("umount x".to_string());
+        commands.know(
+            [("umount x".to_string(), 9), ("umount x".to_string(), 60)],
+            false,
+        );
+        let unpermitted = UserCommand::Unpermitted("umount x".to_string(), 60);
         assert_eq!(commands.find(&wanted), unpermitted);
         commands.know([], true);
-        let permitted = UserCommand::Permitted("umount x".to_string());
+        let permitted = UserCommand::Permitted("umount x".to_string(), 60);
         assert_eq!(commands.find(&wanted), permitted);
         assert_eq!(commands.find(&digest("umount y")), UserCommand::Unknown);
     }

@@ -1,6 +1,7 @@
 //! Why a journal cannot be used.
 
 use crate::host::HostError;
+use stackrace_base::event::{again, again_in, shell};
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
@@ -101,17 +102,22 @@ impl JournalError {
                     .to_string()
             }
             Self::OtherRun { path, .. } => {
-                let dir = path.parent().unwrap_or(path).shown();
-                format!("look at it; if nothing of it is left, remove it: rm -r {dir}")
+                let dir = path.parent().unwrap_or(path);
+                let remove = shell(&["rm".as_ref(), "-r".as_ref(), dir.as_os_str()]);
+                format!("look at it; if nothing of it is left, remove it: {remove}")
             }
             Self::NotOwn { next, .. } => next.clone(),
             Self::Moved { hidden: true, .. } => {
-                "umount what is mounted over it, then: stackrace clean".to_string()
+                format!(
+                    "umount what is mounted over it, then: {}",
+                    again(&["clean"])
+                )
             }
             Self::Moved { now, .. } => format!(
-                "move it back, then: stackrace clean; or name the store where it is: stackrace clean --store {}",
+                "move it back, then: {}; or name the store where it is: {}",
+                again(&["clean"]),
                 // `STORE/runs/ID/journal.jsonl`
-                now.ancestors().nth(3).unwrap_or(now).shown()
+                again_in(&["clean"], now.ancestors().nth(3).unwrap_or(now))
             ),
             Self::System(error) => error.next(),
         }

@@ -6,7 +6,8 @@
 use super::entry::Undo;
 use super::peers;
 use crate::host::thing::{boot_of, is_same_name, mounted};
-use crate::host::{CLEAN, Host, HostError, MadeThing, MountInfo, Whereabouts, argv};
+use crate::host::{Host, HostError, MadeThing, MountInfo, Whereabouts, argv};
+use stackrace_base::event::{again, again_in, shell};
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -102,7 +103,10 @@ pub fn is_here_or_gone(host: &dyn Host, path: &Path, thing: &MadeThing) -> Resul
         Whereabouts::HiddenBy(point) => Err(HostError::Moved {
             path: path.to_path_buf(),
             why: format!("it is hidden: something is mounted at {}", point.shown()),
-            next: format!("umount {}, then: {clean}", point.shown()),
+            next: format!(
+                "{}, then: {clean}",
+                shell(&["umount".as_ref(), point.as_os_str()])
+            ),
         }),
         Whereabouts::NotMounted => Err(HostError::Moved {
             path: path.to_path_buf(),
@@ -257,11 +261,8 @@ fn moved(host: &dyn Host, path: &Path, now: &Path) -> HostError {
         path: path.to_path_buf(),
         why,
         // A store of another machine cannot be named here.
-        next: match store_of(now).filter(|_| before != *path && clean == CLEAN) {
-            Some(store) => format!(
-                "move it back, or name it: {clean} --store {}",
-                store.shown()
-            ),
+        next: match store_of(now).filter(|_| before != *path && clean == again(&["clean"])) {
+            Some(store) => format!("move it back, or name it: {}", again_in(&["clean"], &store)),
             None => format!("{MOVE_BACK}, then: {clean}"),
         },
     }

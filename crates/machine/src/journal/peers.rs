@@ -1,6 +1,7 @@
 //! Finding the other machine that an entry speaks of.
 
 use crate::host::{Host, HostError};
+use stackrace_base::event::again;
 use std::io::ErrorKind;
 
 /// The kernel's own id of the time since the machine was started.
@@ -16,7 +17,7 @@ pub fn named<'a>(host: &'a dyn Host, name: &str) -> Result<&'a dyn Host, HostErr
     named.next().ok_or_else(|| HostError::Elsewhere {
         host: name.to_owned(),
         said: format!("nothing can be undone there without a line to it: add --peer {name}"),
-        next: format!("stackrace clean --peer {name}"),
+        next: again(&["clean", "--peer", name]),
         kind: ErrorKind::NotConnected,
     })
 }

@@ -42,15 +42,12 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     add("processor", after_colon(&cpuinfo, "model name"));
     add(
         "processors",
-        Some(
-            cpuinfo
-                .lines()
-                // Not `available_parallelism`: that is what this process may use, not what the
-                // machine has.
-                .filter(|line| line.starts_with("processor"))
-                .count()
-                .to_string(),
-        ),
+        // Not `available_parallelism`: that is what this process may use, not what the machine has.
+        Some(cpuinfo.lines().filter(|line| line.starts_with("processor")))
+            .map(Iterator::count)
+            // None at all are not known, where the file is missing.
+            .filter(|count| *count > 0)
+            .map(|count| count.to_string()),
     );
     add(
         "hypervisor",

@@ -41,7 +41,7 @@ impl TakenDirs {
         match others.is_empty() {
             true => Ok(taken),
             false => Err(Failure::refused(others.join("\n       "))
-                .next("wait until it has ended (stackrace runs), or name another directory")),
+                .next("wait until it has ended, or name another directory")),
         }
     }
 
@@ -85,9 +85,8 @@ impl TakenDirs {
 fn permitted(others: Vec<String>, anyway: bool) -> Result<Vec<String>, Failure> {
     match others.is_empty() || anyway {
         true => Ok(others),
-        false => Err(Failure::refused(others.join("\n       ")).next(
-            "wait until it has ended (stackrace runs), or measure all the same with --anyway",
-        )),
+        false => Err(Failure::refused(others.join("\n       "))
+            .next("wait until it has ended, or measure all the same with --anyway")),
     }
 }
 

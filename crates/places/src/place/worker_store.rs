@@ -1,5 +1,6 @@
 //! The store of a worker on another machine: where its journals are, found again wherever it is by then.
 
+use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -54,10 +55,10 @@ impl LeftThere {
 
 impl LeftThere {
     /// Tells it, with the command that cleans it; `peers` are its options for further machines.
-    pub fn tell(&self, observer: &dyn Observer, store: &WorkerStore, to: &str, peers: &str) {
+    pub fn tell(&self, observer: &dyn Observer, store: &WorkerStore, to: &str, peers: &[&str]) {
         let what = format!("{} is left on {to}: {}", store.path.shown(), self.why);
         let next = match self.first.is_empty() {
-            true => format!("stackrace clean --on {to}{peers}"),
+            true => again(&[&["clean", "--on", to], peers].concat()),
             false => self.first.clone(),
         };
         observer.warn(&what, &next);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stackrace_base::event::{Fact, RunPlace};
+use stackrace_base::event::{Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
 use stackrace_machine::journal::Journal;
 use stackrace_remote::agent::connection::{Connection, ConnectionError};
@@ -185,7 +185,7 @@ impl<'a> PlacesRun<'a> {
         (study, store): (&'a Study, &'a Store),
         place: RunPlace,
         observer: &'a dyn Observer,
-        left: &'static str,
+        left: LeftBehind,
     ) -> Result<Self, Failure> {
         Ok(Self {
             context,

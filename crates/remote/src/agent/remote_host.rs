@@ -3,13 +3,13 @@
 use super::connection::{Connection, ConnectionError};
 use super::message::{COORDINATOR, ExecRequest, PeerAddress, WorkerReply, WorkerRequest};
 use serde::de::DeserializeOwned;
-use stackrace_base::event::{CommandRun, StorageIdentity};
+use stackrace_base::event::{CommandRun, StorageIdentity, again};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::local::Sink;
 use stackrace_machine::host::verb::{RemoteError, Verb};
 use stackrace_machine::host::{
-    CLEAN, Filling, Host, HostError, LabDisk, LineSpeed, MadeThing, MountInfo, Needs, Output,
-    Whereabouts, argv, lacking, line_speed,
+    Filling, Host, HostError, LabDisk, LineSpeed, MadeThing, MountInfo, Needs, Output, Whereabouts,
+    argv, lacking, line_speed,
 };
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -72,7 +72,7 @@ impl RemoteHost {
     pub fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
         let name = name.into();
         Self {
-            cleaned_by: format!("{CLEAN} --on {name}"),
+            cleaned_by: again(&["clean", "--on", &*name]),
             name,
             machine: COORDINATOR,
             connection: Arc::clone(connection),

@@ -4,7 +4,7 @@ use stackrace_base::unit::ShownPath;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackrace_base::event::FORMAT;
+use stackrace_base::event::{FORMAT, again, again_in, shell};
 use stackrace_base::owned::OwnError;
 
 /// The reason for which the record could not be written, read or found.
@@ -19,6 +19,14 @@ pub enum RecordError {
         path: PathBuf,
         /// Error of the system.
         source: io::Error,
+    },
+    /// No runs can be kept in a directory that was named for them.
+    #[error("no runs can be kept in {}: {why}", store.shown())]
+    NoPlace {
+        /// The directory.
+        store: PathBuf,
+        /// The reason, one clause.
+        why: String,
     },
     /// The disk below the store is full.
     #[error("the disk is full: cannot write {}", path.shown())]
@@ -189,6 +197,32 @@ fn elsewhere(path: &Path, now: &Path) -> String {
     }
 }
 
+/// Advice on a log that is elsewhere: its record is there, and after cleaning the run goes on.
+fn found_again(path: &Path, now: &Path) -> String {
+    let run = run_of(now);
+    match (path == now, store_of(now)) {
+        (false, Some(store)) => format!(
+            "move it back, or name it: {}; then go on with: {}",
+            again_in(&["clean"], store),
+            again_in(&["resume", &run], store)
+        ),
+        _ => format!(
+            "unmount what lies over it, then: {}; then go on with: {}",
+            again(&["clean"]),
+            again(&["resume", &run])
+        ),
+    }
+}
+
+/// Advice on a run whose directory has another name.
+fn named_as_before(log: &Path, run: &str) -> String {
+    let dir = log.parent().unwrap_or(log);
+    // The name comes from a file of others, and the advice is copied into a shell.
+    let before = dir.with_file_name(run.replace('/', "-"));
+    let rename = shell(&["mv".as_ref(), dir.as_os_str(), before.as_os_str()]);
+    format!("if you renamed it, name it as before: {rename}")
+}
+
 /// The store of a log: `STORE/runs/ID/log.jsonl`.
 fn store_of(log: &Path) -> Option<&Path> {
     let runs = log.parent()?.parent()?;
@@ -218,11 +252,38 @@ impl RecordError {
         }
     }
 
+    /// The error of a store that cannot be opened: a place that cannot be one is told from a fault of the system.
+    pub(super) fn no_place(store: &Path, error: OwnError) -> Self {
+        use io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem};
+        let why = match &error {
+            OwnError::System { source, .. } if source.kind() == NotADirectory => {
+                let file = store.ancestors().find(|path| path.exists());
+                match file.filter(|file| *file != store) {
+                    Some(file) => format!("{} is no directory", file.shown()),
+                    None => "it is no directory".to_owned(),
+                }
+            }
+            OwnError::System { source, .. }
+                if [PermissionDenied, ReadOnlyFilesystem].contains(&source.kind()) =>
+            {
+                error.to_string()
+            }
+            _ => return error.into(),
+        };
+        Self::NoPlace {
+            store: store.to_path_buf(),
+            why,
+        }
+    }
+
     /// Returns true if it was refused before anything was done: what is there is not the user's own.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::NotOwn(_) | Self::OtherRun { .. } | Self::NewerFormat { .. }
+            Self::NoPlace { .. }
+                | Self::NotOwn(_)
+                | Self::OtherRun { .. }
+                | Self::NewerFormat { .. }
         )
     }
 
@@ -230,39 +291,26 @@ impl RecordError {
     pub fn next(&self) -> String {
         match self {
             Self::System { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => {
-                "raise the limit on file size (ulimit -f), then continue with: stackrace resume"
+                return format!(
+                    "raise the limit on file size (ulimit -f), then continue with: {}",
+                    again(&["resume"])
+                );
             }
             Self::System { .. } => "check that the store's directory is writable",
+            Self::NoPlace { .. } => "name a directory that you may write to: --store DIR",
             Self::Full { .. } => {
-                "free some space, then continue with: stackrace resume; every line written before is kept"
+                return format!(
+                    "free some space, then continue with: {}; every line written before is kept",
+                    again(&["resume"])
+                );
             }
             Self::Changed { .. } => "run the study again, and let no other program write to the run's directory",
             Self::Removed { .. } => "run the study again, and leave the run's directory where it is",
-            Self::Moved { path, now } => {
-                // Its record is there: after cleaning, the run goes on.
-                let run = run_of(now);
-                return match (path == now, store_of(now)) {
-                    (false, Some(store)) => format!(
-                        "move it back, or name it: stackrace clean --store {0}; then go on with: stackrace resume {run} --store {0}",
-                        store.shown()
-                    ),
-                    _ => format!(
-                        "unmount what lies over it, then: stackrace clean; then go on with: stackrace resume {run}"
-                    ),
-                };
-            }
+            Self::Moved { path, now } => return found_again(path, now),
             Self::NotOwn(error) => return error.next(),
-            Self::OtherRun { path, run } => {
-                let dir = path.parent().unwrap_or(path);
-                return format!(
-                    "if you renamed it, name it as before: mv {} {}",
-                    dir.shown(),
-                    // The name comes from a file of others, and the advice is copied into a shell.
-                    dir.with_file_name(run.replace('/', "-")).shown()
-                );
-            }
+            Self::OtherRun { path, run } => return named_as_before(path, run),
             Self::Locked { .. } => "wait for the other stackrace, or stop it",
-            Self::Broken { .. } => "continue with: stackrace resume",
+            Self::Broken { .. } => return format!("continue with: {}", again(&["resume"])),
             Self::Unreadable { .. } => {
                 "report this as a bug in stackrace; what was measured before is kept"
             }

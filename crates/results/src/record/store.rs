@@ -74,7 +74,9 @@ impl Store {
     /// # Errors
     /// The directories cannot be made, or are not the user's own.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
-        OwnDir::open_or_make(dir)?.dir_or_make(RUNS)?;
+        OwnDir::open_or_make(dir)
+            .and_then(|store| store.dir_or_make(RUNS))
+            .map_err(|error| RecordError::no_place(dir, error))?;
         Ok(Self {
             dir: dir.to_path_buf(),
         })

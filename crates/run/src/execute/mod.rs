@@ -14,7 +14,9 @@ use crate::run::crash::CrashSide;
 use crate::run::{
     Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
 };
-use stackrace_base::event::{ConfigurationHead, Event, FORMAT, Fact, RunPlace, RunStarted};
+use stackrace_base::event::{
+    ConfigurationHead, Event, FORMAT, Fact, LeftBehind, RunPlace, RunStarted, again,
+};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_judge::verdict::{self, Evidence, Verdict};
@@ -28,8 +30,11 @@ use stackrace_study::study::Study;
 const BEGUN_IN: &str = "working directory";
 
 /// Actions of the user after a second Ctrl-C.
-const LEFT: &str =
-    "`stackrace clean` removes what is left standing, `stackrace resume` continues the run";
+const LEFT: LeftBehind = LeftBehind {
+    clean: &["clean"],
+    told: "removes what is left standing",
+    resumes: true,
+};
 
 /// A run that has come to its end, and what it found.
 pub struct FinishedRun {
@@ -206,8 +211,10 @@ pub fn race(
 
 /// The failure of a record that takes no more.
 pub fn unwritten(broken: Broken) -> Failure {
-    Failure::internal(format!("the record cannot be written: {}", broken.0))
-        .next("free space where the store is, then: stackrace resume")
+    Failure::internal(format!("the record cannot be written: {}", broken.0)).next(format!(
+        "free space where the store is, then: {}",
+        again(&["resume"])
+    ))
 }
 
 /// The head of a run's log: the study, its place and its environment.

@@ -13,7 +13,7 @@ use crate::prepare::preflight;
 use crate::prepare::study_file;
 use crate::prepare::study_file::NO_LIMIT_NS;
 use crate::run::{Ledger, SharedLedger};
-use stackrace_base::event::{Event, Precision, RunPlace, Until};
+use stackrace_base::event::{Event, Precision, RunPlace, Until, again};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
 use stackrace_base::unit;
@@ -240,6 +240,10 @@ fn take_over(host: &LocalHost, path: &Path) -> Result<(Journal, usize), Failure>
         Some((what, why)) => Err(Failure::unable(format!(
             "cannot tear down what the interrupted run left ({what}): {why}"
         ))
-        .next("mend that, then `stackrace clean` and `stackrace resume` again")),
+        .next(format!(
+            "mend that, then `{}` and `{}` again",
+            again(&["clean"]),
+            again(&["resume"])
+        ))),
     }
 }

@@ -112,14 +112,14 @@ fn listed(context: &Context, path: &Path, cleaned: &mut Vec<Cleaned>) {
         if stack::needs_command(undo) {
             // Before it is permitted, it should be read.
             text += " with a command of the study, if --allow-commands is given";
-            text.extend(commands.iter().map(|line| format!("\n    {line}")));
+            text.extend(commands.iter().map(|(line, _)| format!("\n    {line}")));
         }
         cleaned.push(Cleaned::Listed(text));
     }
 }
 
 /// The commands with which the study of a journal's run takes down what it set up, from the run's record.
-fn undoing_commands(context: &Context, journal: &Path) -> Vec<String> {
+fn undoing_commands(context: &Context, journal: &Path) -> Vec<(String, u32)> {
     let run = journal.parent().and_then(Path::file_name);
     let record = || {
         let store = Store::open(&context.store_dir().ok()?).ok()?;

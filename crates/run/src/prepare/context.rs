@@ -1,13 +1,14 @@
 //! What every command of a session needs: the store, the machine and its peers.
 
+use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::Host;
 use stackrace_machine::host::local::{LocalHost, Sink};
-use stackrace_machine::host::{CLEAN, Host};
 use stackrace_machine::journal::JournalError;
 use stackrace_remote::agent::remote_host::Peer;
 use stackrace_results::record::{RecordError, Store};
@@ -33,8 +34,10 @@ impl Context {
     /// No place is named.
     pub fn store_dir(&self) -> Result<PathBuf, Failure> {
         let Some(dir) = &self.store else {
-            return Err(Failure::usage("no place for results: HOME is not set")
-                .next("name one: --store DIR"));
+            return Err(Failure::usage(
+                "no place for results: HOME is not set, or not a whole path",
+            )
+            .next("name one: --store DIR"));
         };
         // Commands run in other directories, and a resumed run goes back to where it was begun.
         std::path::absolute(dir)
@@ -67,8 +70,8 @@ impl Context {
     /// The command that removes what is left on this machine.
     fn cleaned_by(&self) -> String {
         match &self.called {
-            Some(called) => format!("{CLEAN} --on {called}"),
-            None => CLEAN.to_owned(),
+            Some(called) => again(&["clean", "--on", called]),
+            None => again(&["clean"]),
         }
     }
 }

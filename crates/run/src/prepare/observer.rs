@@ -1,5 +1,6 @@
 //! What a session reports while it works, and what it asks.
 
+use stackrace_base::event::LeftBehind;
 use std::sync::Arc;
 
 use crate::run::{Interrupt, SharedLedger, Watcher};
@@ -22,7 +23,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// Ctrl-C cannot be caught.
-    fn catch_interrupt(&self, left: &'static str) -> Result<Arc<Interrupt>, Failure>;
+    fn catch_interrupt(&self, left: LeftBehind) -> Result<Arc<Interrupt>, Failure>;
 
     /// A run begins or goes on. It is watched until what this returns is dropped.
     fn watch(&self, run: WatchedRun) -> Box<dyn Watcher>;
@@ -55,7 +56,7 @@ impl Observer for Caught<'_> {
         self.inner.doing()
     }
 
-    fn catch_interrupt(&self, _left: &'static str) -> Result<Arc<Interrupt>, Failure> {
+    fn catch_interrupt(&self, _left: LeftBehind) -> Result<Arc<Interrupt>, Failure> {
         Ok(Arc::clone(&self.interrupt))
     }
 

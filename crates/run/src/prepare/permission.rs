@@ -46,7 +46,7 @@ pub fn check_here(study: &Study) -> Result<(), Failure> {
 
 /// Lists the commands that `clean` and `resume` need of a study to take down what its commands set up; none where the
 /// study cannot be read any more.
-pub fn undoing_commands(record: &Record) -> Vec<String> {
+pub fn undoing_commands(record: &Record) -> Vec<(String, u32)> {
     let study = study_file::parse(&record.head.study_name, record.head.study.as_bytes());
     study.map_or(Vec::new(), |study| study.undoing_commands())
 }

@@ -417,7 +417,11 @@ fn check_places_on(
     for configuration in &study.configurations {
         for (place, _) in configuration.stack.disk_needed_on(node) {
             // An empty path is the run's own directory, which is made.
-            if place.as_os_str().is_empty() || host.is_dir(&place) {
+            if place.as_os_str().is_empty() {
+                continue;
+            }
+            if host.is_dir(&place) {
+                check_open(host, &place, called)?;
                 continue;
             }
             let what = if host.exists(&place) {
@@ -432,6 +436,20 @@ fn check_places_on(
         }
     }
     Ok(())
+}
+
+/// Refuses a directory in which nothing can be made, before a trial finds that out.
+fn check_open(host: &dyn Host, place: &Path, called: &str) -> Result<(), Failure> {
+    // Where the user stands is told by its whole path.
+    let whole = host.canonical(place).unwrap_or_else(|_| place.to_owned());
+    let Some(error) = host.closed(&whole) else {
+        return Ok(());
+    };
+    let next = match place == Path::new(".") {
+        true => "go to a directory that you may write to (cd), and start it there",
+        false => "name a directory that you may write to",
+    };
+    Err(Failure::refused(format!("{called}{error}")).next(next))
 }
 
 #[cfg(test)]

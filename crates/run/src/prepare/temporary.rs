@@ -14,9 +14,6 @@ use stackrace_machine::journal::{self, Journal, Undo};
 /// Directory of the store for the journals of such work while it goes on.
 pub const DIRECTORY: &str = "probes";
 
-/// Tasks that are left after a second Ctrl-C.
-pub const LEFT: &str = "`stackrace clean` removes what is left";
-
 /// The end of a command that was interrupted before its run began.
 pub fn interrupted(context: &Context) -> Failure {
     let mut words = vec!["stackrace".to_owned()];
@@ -50,7 +47,7 @@ pub fn work<T>(
     // Also after a failure: the work may have created something before it.
     let undone = stack::undo_all(host, &journal).map_err(unjournalled)?;
     if let Some((what, why)) = undone.failed.first() {
-        return Err(Failure::unable(format!("{what}: {why}")).next("stackrace clean"));
+        return Err(Failure::unable(format!("{what}: {why}")).next(event::again(&["clean"])));
     }
     drop(journal);
     // Only now: as long as something stands, the journal must be where `clean` finds it.
@@ -77,6 +74,9 @@ pub fn private(
     // A journal names whole paths: it may be undone from anywhere.
     let directory = host.own_way_to(directory);
     let directory = directory.map_err(|error| refused(&error))?;
+    if let Some(error) = host.closed(&directory) {
+        return Err(refused(&error));
+    }
     let private = directory.join(format!(".stackrace-{kind}-{id}"));
     let entry = journal.will(name, Undo::RemoveTree(private.clone()));
     if let Err(error) = &entry {

@@ -1,6 +1,7 @@
 //! What a journal names, undone without waiting for ever: each group of entries on a thread of its own, which is
 //! left behind if the storage below it does not answer. The other groups go on.
 
+use stackrace_base::event::again;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -42,7 +43,10 @@ pub(super) fn undo_all(
                     continue;
                 }
                 Err(wait) => {
-                    format!("{wait} does not return; once that storage answers: stackrace clean")
+                    format!(
+                        "{wait} does not return; once that storage answers: {}",
+                        again(&["clean"])
+                    )
                 }
             },
         };

@@ -8,7 +8,7 @@ const WIDTH_MAX: usize = 80;
 /// Columns that a table may have where it needs more than a line of words.
 const TABLE_MAX: usize = 120;
 /// Fewer columns are not laid out for: names would be broken at every letter.
-const WIDTH_MIN: usize = 50;
+const WIDTH_MIN: usize = 36;
 
 /// Properties of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +24,12 @@ impl Default for Screen {
 }
 
 impl Screen {
-    /// Columns that text is laid out for: 50 to 80.
+    /// Columns that text is laid out for: 36 to 80.
     pub fn columns(self) -> usize {
         self.width.clamp(WIDTH_MIN, WIDTH_MAX)
     }
 
-    /// Columns for a table that does not fit into [`Self::columns`]: 50 to 120.
+    /// Columns for a table that does not fit into [`Self::columns`]: 36 to 120.
     pub(super) fn table_columns(self) -> usize {
         self.width.clamp(WIDTH_MIN, TABLE_MAX)
     }

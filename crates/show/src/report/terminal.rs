@@ -12,6 +12,7 @@ use super::grid;
 use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of};
+use stackrace_base::event::again;
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
 
@@ -82,7 +83,7 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
         };
         tail.labelled_and("note", Style::Strong, (first, &more), NOTES_LINES);
     }
-    let all = format!("stackrace report {}", record.head.run);
+    let all = again(&["report", &record.head.run]);
     tail.command("figures", &all);
     if !options.next.is_empty() {
         tail.command("next", &options.next);

@@ -145,13 +145,14 @@ impl Study {
         all.any(|one| one.layer_commands().next().is_some())
     }
 
-    /// The commands that take down what its layers set up: `clean` may have to run them.
-    pub fn undoing_commands(&self) -> Vec<String> {
+    /// The commands that take down what its layers set up, each with the most seconds that it may take: `clean` may
+    /// have to run them.
+    pub fn undoing_commands(&self) -> Vec<(String, u32)> {
         let all = self.configurations.iter();
         let commands = all.flat_map(|one| one.layer_commands());
-        let mut lines: Vec<String> = commands
+        let mut lines: Vec<(String, u32)> = commands
             .filter(|(_, command)| command.undoes)
-            .map(|(_, command)| command.line.to_string())
+            .map(|(_, command)| (command.line.to_string(), command.limit_s))
             .collect();
         // Many configurations share a layer; `clean` shows each command once.
         lines.sort_unstable();

@@ -15,12 +15,20 @@ use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 pub(super) const IMPORTER: Importer = Importer {
     name: "hyperfine",
     summary: "the JSON of hyperfine (--export-json)",
-    recognises: |text| is_json(text) || text.contains(CONSOLE),
+    recognises: |text| is_json(text) || elsewhere(text).is_some(),
     read,
 };
 
 /// Words that only the terminal shows.
 const CONSOLE: &str = "Time (mean ± σ):";
+/// First line of `--export-csv`.
+const CSV: &str = "command,mean,stddev,median,user,system,min,max";
+/// Beginnings of the first line of `--export-markdown`, `--export-orgmode` and `--export-asciidoc`.
+const TABLES: [&str; 3] = [
+    "| Command | Mean [",
+    "| Command  |  Mean [",
+    "| Command |Mean [",
+];
 /// A mean has all digits of a float; this is what adding in another order leaves open.
 const SUMMED: f64 = 1e-6;
 
@@ -52,12 +60,27 @@ fn is_json(text: &str) -> bool {
     has("\"results\"") && has("\"command\"") && has("\"mean\"") && has("\"stddev\"")
 }
 
+/// The line (from 0) of an output with means alone, and its name.
+fn elsewhere(text: &str) -> Option<(usize, &'static str)> {
+    let name = |line: &str| {
+        let begins = |start: &&str| line.trim_start().starts_with(*start);
+        match line {
+            _ if line.contains(CONSOLE) => Some("what hyperfine shows on the terminal"),
+            _ if begins(&CSV) => Some("hyperfine's CSV"),
+            _ if TABLES.iter().any(begins) => Some("a table of hyperfine"),
+            _ => None,
+        }
+    };
+    let mut lines = text.lines().enumerate();
+    lines.find_map(|(at, line)| Some((at, name(line)?)))
+}
+
 fn read(whole: &str) -> Result<Vec<Imported>, ImportError> {
     if !is_json(whole) {
-        let line = whole.lines().position(|line| line.contains(CONSOLE));
+        let (line, what) = elsewhere(whole).unwrap_or((0, "an output of hyperfine"));
         return Err(ImportError::at(
-            line.unwrap_or(0),
-            "this is what hyperfine shows on the terminal, which has no single times",
+            line,
+            format!("this is {what}, which has no single times"),
             "run it with --export-json FILE, and import FILE",
         ));
     }
@@ -182,6 +205,20 @@ mod tests {
 
     #[test]
     fn what_has_no_single_times_is_refused_with_what_to_do() {
+        for (text, what) in [
+            (
+                "command,mean,stddev,median,user,system,min,max\nls,0.1,0.1,0.1,0.1,0.1,0.1,0.1\n",
+                "hyperfine's CSV",
+            ),
+            (
+                "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |\n|:---|---:|\n",
+                "a table of hyperfine",
+            ),
+        ] {
+            let misread = refused(text);
+            assert!(misread.what.contains(what), "{misread}");
+            assert!(misread.next.contains("--export-json"), "{misread}");
+        }
         let console = "Benchmark 1: sleep 0.1\n  Time (mean ± σ):     104.8 ms ±   2.9 ms    [User: 1.9 ms, System: 2.8 ms]\n  Range (min … max):   102.5 ms … 108.9 ms    4 runs\n";
         let misread = refused(console);
         assert_eq!(misread.line, 2);

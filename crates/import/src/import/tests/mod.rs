@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+mod cases;
 mod damage;
 mod elbencho;
 mod field;

@@ -34,6 +34,12 @@ fn a_text_counts_once_whatever_it_is_called() {
 fn one_run_in_two_texts_counts_once() {
     let mut a = dd("old", "a.txt", "10.1");
     let mut b = dd("old", "b.txt", "10.1");
+    for source in [&mut a, &mut b] {
+        // Of three digits, as toybox prints them.
+        for figure in source.results[0].values.iter_mut().flatten() {
+            figure.step = figure.value / 100.0;
+        }
+    }
     b.text.push_str("saved later\n");
     let count = |a: &ImportSource, b: &ImportSource| {
         let found = find(&[a.clone(), b.clone()]);
@@ -51,6 +57,48 @@ fn one_run_in_two_texts_counts_once() {
     assert!(!count(&a, &b));
     b.results[0].values[0] = Some(PrintedFigure::in_full(10.100_000_1));
     assert!(count(&a, &b), "one digit differs");
+}
+
+/// Whatever the tool: what was pasted twice is there once, and no run is lost that was not.
+#[test]
+fn every_output_pasted_twice_into_one_text_counts_once() {
+    for (_, texts) in goldens() {
+        for (name, text) in texts {
+            let again = format!("{}\n{text}", text.trim_end());
+            let all = [
+                source(None, &name, text, None),
+                source(None, &name, again, None),
+            ];
+            // Formats that have one document in a file are refused twice.
+            let [Ok(once), Ok(twice)] = all else { continue };
+            let trials =
+                |one: ImportSource| Design::of(&[one], "2026-11-22T00:00:00Z").trials.len();
+            let (once, twice_as_many) = (trials(once), twice.results.len());
+            assert_eq!(trials(twice), once, "{name}: {twice_as_many} results");
+        }
+    }
+}
+
+#[test]
+fn one_fine_figure_tells_a_copy_and_a_coarse_one_does_not() {
+    let report = |seconds: &str| {
+        format!(
+            "1000+0 records in\n1000+0 records out\n1000000000 bytes (1.0 GB, 954 MiB) copied, {seconds} s, 100 MB/s\n"
+        )
+    };
+    let kept = |texts: [String; 3]| {
+        let source = source(None, "log.txt", texts.concat(), None).unwrap();
+        let design = Design::of(&[source], "2026-11-22T00:00:00Z");
+        (design.trials.len(), design.warnings.len())
+    };
+    assert_eq!(
+        kept([report("10.1001"), report("10.2002"), report("10.1001")]),
+        (2, 1)
+    );
+    assert_eq!(
+        kept([report("10.1001"), report("10.2002"), report("10.1003")]),
+        (3, 0)
+    );
 }
 
 /// Lists each workload of a design with what its configurations have of it, in rounds.

@@ -9,6 +9,7 @@
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::identity::Identity;
+use stackrace_base::event::shell;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{DeviceContent, FixedDevice, Host, HostError, Needs, Output, argv};
 use stackrace_machine::journal::{erase, partitions};
@@ -50,7 +51,10 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
     let Some(name) = &found.name else {
         return vec![(
             format!("there is no device {}", asked.link().shown()),
-            format!("look for its id: ls -l {}", asked.directory.shown()),
+            format!(
+                "look for its id: {}",
+                shell(&["ls".as_ref(), "-l".as_ref(), asked.directory.as_os_str()])
+            ),
         )];
     };
     let mut objections = Vec::new();

@@ -5,6 +5,7 @@
 //! The thread that does the work takes the rights of the user of `-u`; the waiting thread keeps
 //! root's rights to clean up.
 
+use stackrace_base::event::LeftBehind;
 use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
@@ -180,8 +181,7 @@ impl CheckedOptions {
         let directory = std::fs::canonicalize(&self.options.directory)
             .map_err(|error| Failure::internal(error.to_string()))?;
         let interrupt = Arc::new(Interrupt::default());
-        let left = "`stackrace clean` removes what is left";
-        (console.catch_interrupt)(&interrupt, "the files are removed", left)?;
+        (console.catch_interrupt)(&interrupt, "the files are removed", LeftBehind::FILES)?;
         let seed = self
             .options
             .seed

@@ -5,6 +5,7 @@
 //! nothing of the user's can be in the way, Ctrl-C leaves nothing behind, and `stackrace clean`
 //! finds what a killed run left. A run in which an operation fails ends there, without a report.
 
+use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -257,10 +258,16 @@ impl Shell<'_> {
                 std::process::exit(i32::from(failure::INTERRUPTED));
             }
             interrupt.raise();
-            let next = "again: stop at once, and `stackrace clean` removes them";
+            let clean = again(&["clean"]);
+            let next = format!("again: stop at once, and `{clean}` removes them");
             error(&format!("\nstopping: removing the files ({next})\n"));
         })
-        .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))?;
+        .map_err(|error| {
+            Failure::unable(format!(
+                "cannot start a thread that waits for Ctrl-C: {error}"
+            ))
+            .next(failure::THREADS)
+        })?;
         self.catching = true;
         Ok(())
     }

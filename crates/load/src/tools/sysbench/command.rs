@@ -14,9 +14,17 @@ use super::super::tool::{Console, ToolCommand, raw_command, raw_words};
 use super::measured;
 use super::options::{Command, SysbenchOptions};
 use super::print::{self, banner};
+use stackrace_base::event::LeftBehind;
 use stackrace_base::failure::{self, Failure};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
+
+/// A second Ctrl-C leaves files that the user asked for.
+const FILES_STAY: LeftBehind = LeftBehind {
+    clean: &[],
+    told: "files stay",
+    resumes: false,
+};
 
 /// Time a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);
@@ -55,14 +63,14 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
         }
         Command::Cleanup => cleanup(console, &options),
         Command::Prepare => {
-            (console.catch_interrupt)(&interrupt, "the files made so far stay", "files stay")?;
+            (console.catch_interrupt)(&interrupt, "the files made so far stay", FILES_STAY)?;
             prepare(console, &options, &interrupt)
         }
         Command::Run if options.mode.is_none() => {
             Err(wrong("run needs --file-test-mode".to_owned()))
         }
         Command::Run => {
-            (console.catch_interrupt)(&interrupt, "what was measured follows", "files stay")?;
+            (console.catch_interrupt)(&interrupt, "what was measured follows", FILES_STAY)?;
             run(console, &options, &interrupt)
         }
     }

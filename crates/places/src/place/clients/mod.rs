@@ -18,7 +18,7 @@ use crate::place::taken;
 use crate::place::worker_store::WorkerStore;
 use crate::place::workers::{PlacesRun, ReadyPlace, assignment, not_reached};
 use launcher::Launched;
-use stackrace_base::event::{Fact, RunPlace};
+use stackrace_base::event::{Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Filling, Host};
 use stackrace_remote::agent::connection::Connection;
@@ -47,7 +47,11 @@ const KERNEL: &str = "/proc/sys/kernel/osrelease";
 const CONNECTING: usize = 8;
 
 /// Tasks that are left after a second Ctrl-C.
-const LEFT: &str = "`stackrace clean --clients CLIENTS` removes what is left, `stackrace resume` continues the run";
+const LEFT: LeftBehind = LeftBehind {
+    clean: &["clean", "--clients", "CLIENTS"],
+    told: "removes what is left",
+    resumes: true,
+};
 
 /// The clients a run is made by, and how they are reached.
 #[derive(Debug)]
@@ -316,7 +320,7 @@ impl<'a> ConnectedClients<'a> {
     fn put_away(&self, observer: &dyn Observer) {
         let (_, host) = self.first();
         if let Err(left) = self.store.put_away(&host, Vec::new()) {
-            left.tell(observer, &self.store, &self.asked.clients.names[0], "");
+            left.tell(observer, &self.store, &self.asked.clients.names[0], &[]);
         }
     }
 }

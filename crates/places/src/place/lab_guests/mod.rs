@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::place::lab_options::LabOptions;
 use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment};
-use stackrace_base::event::{Event, Fact, FactFigure, RunPlace};
+use stackrace_base::event::{Event, Fact, FactFigure, LeftBehind, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, unknown_word};
 use stackrace_base::unit;
@@ -166,7 +166,11 @@ pub const MEMORY: &str = "lab memory";
 pub const RUNS: &str = "lab system";
 
 /// Tasks that are left after a second Ctrl-C.
-const LEFT: &str = "`stackrace clean` removes the machines, `stackrace resume` continues the run";
+const LEFT: LeftBehind = LeftBehind {
+    clean: &["clean"],
+    told: "removes the machines",
+    resumes: true,
+};
 
 /// Content of a guest's scratch disk besides what the study asks for, bytes.
 const SCRATCH_OVER: u64 = 1 << 30;

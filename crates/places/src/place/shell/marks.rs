@@ -4,6 +4,7 @@
 //! A mark is an empty directory. The journal names it before it is made, so that it goes with the run, and
 //! `clean` removes that of a run that was killed.
 
+use stackrace_base::event::shell;
 use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 
@@ -29,8 +30,9 @@ pub fn others(host: &dyn Host, directories: &[PathBuf]) -> Vec<String> {
         let path = directory.shown();
         // Where no mounts are shown, a mark that a mount has hidden stays behind.
         Some(format!(
-            "another run of stackrace measures in {path}: each would slow down the other (where none does any more, remove its mark: {}, or rmdir {path}/{mark})",
+            "another run of stackrace measures in {path}: each would slow down the other (where none does any more, remove its mark: {}, or {})",
             host.cleaned_by(),
+            shell(&["rmdir".as_ref(), directory.join(&*mark).as_os_str()]),
         ))
     });
     marked.collect()

@@ -16,7 +16,7 @@ use crate::place::taken;
 use crate::place::worker::StudyWorker;
 use crate::place::worker_store::{HERE, WorkerStore};
 use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment, not_reached};
-use stackrace_base::event::{Fact, OtherMachines, RunPlace};
+use stackrace_base::event::{Fact, LeftBehind, OtherMachines, RunPlace, again};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::setting::Refusal;
 use stackrace_machine::host::HostError;
@@ -39,8 +39,11 @@ use stackrace_study::study::{HOST, Study};
 const OVER_SSH: &str = "over ssh";
 
 /// Tasks that are left after a second Ctrl-C.
-pub const LEFT: &str =
-    "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
+pub const LEFT: LeftBehind = LeftBehind {
+    clean: &["clean", "--on", "HOST"],
+    told: "removes what is left",
+    resumes: true,
+};
 
 /// One machine of a run, and how it is reached.
 #[derive(Debug)]
@@ -369,8 +372,7 @@ impl<'a> ConnectedMachine<'a> {
     pub fn put_away(&self, context: &Context, observer: &dyn Observer) {
         let named = self.peers.iter().map(|peer| &*peer.address.name);
         let names: Vec<&str> = named.collect();
-        let options = names.iter().map(|name| format!(" --peer {name}"));
-        let peers: String = options.collect();
+        let peers: Vec<&str> = names.iter().flat_map(|name| ["--peer", *name]).collect();
         // Its worker undoes everything by itself, and says so where it cannot.
         if self.shell.is_some() {
             return;
@@ -380,7 +382,7 @@ impl<'a> ConnectedMachine<'a> {
             // cannot be read was told of before.
             if clean::is_left_on(context, &names).unwrap_or(false) {
                 let what = format!("something is left on {}", names.join(" or "));
-                observer.warn(&what, &format!("stackrace clean{peers}"));
+                observer.warn(&what, &again(&[&["clean"], &*peers].concat()));
             }
             return;
         };
@@ -410,7 +412,7 @@ fn cleaned_shells(context: &Context, connected: &[ConnectedMachine<'_>]) -> Resu
         // `resume` goes on only where the user permits the study's commands.
         let answer = store::clean(context, host, false, true)?;
         if answer.left {
-            let next = format!("stackrace clean --on {} --agent none", host.to());
+            let next = again(&["clean", "--on", &host.to().to_string(), "--agent", "none"]);
             return Err(Failure::unable(answer.lines.join("\n")).next(next));
         }
     }

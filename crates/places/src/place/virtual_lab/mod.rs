@@ -21,7 +21,7 @@ use crate::place::power::source::{self, PowerSource};
 use crate::place::virtual_lab::made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
 use crate::place::virtual_lab::turns::{VirtualExecutor, VirtualPlace, environments};
 use crate::place::workers::{assignment, merged};
-use stackrace_base::event::{Event, Fact, RunPlace};
+use stackrace_base::event::{Event, Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
 use stackrace_base::unit;
@@ -43,7 +43,11 @@ use stackrace_run::run::{Ledger, SharedLedger};
 use stackrace_study::study::{Provision, RoundOrder, Study};
 
 /// Tasks that are left after a second Ctrl-C.
-const LEFT: &str = "`stackrace clean` removes the guests, `stackrace resume` continues the run";
+const LEFT: LeftBehind = LeftBehind {
+    clean: &["clean"],
+    told: "removes the guests",
+    resumes: true,
+};
 
 /// Directory in which a guest keeps its journal.
 const STORE: &str = "/run/store";

@@ -9,13 +9,13 @@ use super::things::{AsksPath, ShellReads};
 use super::{mounts, quoted, quoted_all, room};
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
-use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
+use stackrace_base::event::{CommandRun, Fact, StorageIdentity, again};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
 use stackrace_machine::host::program::{ProgramCall, ProgramCut, ProgramRun};
 use stackrace_machine::host::{
-    CLEAN, Filling, Host, HostError, LabDisk, MadeThing, MountInfo, Needs, Output, UserCommands,
+    Filling, Host, HostError, LabDisk, MadeThing, MountInfo, Needs, Output, UserCommands,
     Whereabouts, check_tree, identity, lacking, thing,
 };
 use std::ffi::OsString;
@@ -92,7 +92,7 @@ impl ShellHost {
             work: Mutex::default(),
             broke: Mutex::default(),
             sink: Mutex::new(Arc::new(|_| ())),
-            cleaned_by: format!("{CLEAN} --on {} --agent none", way.to),
+            cleaned_by: again(&["clean", "--on", &way.to.to_string(), "--agent", "none"]),
             user_commands: UserCommands::default(),
         })
     }

@@ -10,6 +10,7 @@ use crate::agent::ssh::{
 };
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stackrace_base::event::again;
 use stackrace_machine::host::process::{Process, Streams};
 use stackrace_machine::host::{HostError, argv};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -275,7 +276,10 @@ pub(super) fn lost(to: &Destination, said: &str) -> HostError {
     HostError::Elsewhere {
         host: to.to_string(),
         said: format!("the connection ended; said last: {}", last_line(said)),
-        next: format!("when it answers again: stackrace clean --on {to} --agent none"),
+        next: format!(
+            "when it answers again: {}",
+            again(&["clean", "--on", &to.to_string(), "--agent", "none"])
+        ),
         kind: std::io::ErrorKind::NotConnected,
     }
 }

@@ -1,6 +1,7 @@
 //! Why another machine is not reached, or this program cannot be there; and what to do about it.
 
 use super::destination::Destination;
+use stackrace_base::event::again;
 use stackrace_machine::host::HostError;
 
 /// Reasons there is no line to a machine.
@@ -143,7 +144,10 @@ impl SshError {
             Self::Silent { to, .. } => unreached(to, ""),
             Self::Stopped { .. } => String::new(),
             Self::Ended { to, .. } => {
-                format!("see that nothing is left there: stackrace clean --on {to}")
+                format!(
+                    "see that nothing is left there: {}",
+                    again(&["clean", "--on", &to.to_string()])
+                )
             }
         }
     }

@@ -171,6 +171,9 @@ impl DdReport {
     /// `shown`: a command stands before the report, of this or of another run.
     fn notes(&self, command: Option<&DdCommand>, shown: bool) -> Vec<String> {
         let mut notes = Vec::new();
+        if self.copied.bytes == 0 {
+            notes.push("it moved no bytes: there is no rate".to_owned());
+        }
         let Some(command) = command else {
             let why = match shown {
                 true => "the command before it asks for other blocks, or for fewer",

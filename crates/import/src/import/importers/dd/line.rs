@@ -16,6 +16,8 @@ pub(super) struct Copied {
     pub(super) seconds: PrintedFigure,
     /// B/s, from whichever statement of it has more digits.
     pub(super) rate: PrintedFigure,
+    /// The line is one that only `status=progress` prints.
+    pub(super) progress: bool,
 }
 
 impl Copied {
@@ -27,6 +29,8 @@ impl Copied {
 
 /// The words of a report's last line.
 pub(super) const RESULT: &str = "\"… bytes (…) copied, … s, … MB/s\"";
+/// Stands in a line of progress of a BSD, `… bytes (…, …) transferred 2.002s, … MB/s`.
+const UNDER_WAY: &str = ") transferred ";
 /// Wording of BSDs and the oldest coreutils.
 const TRANSFERRED: &str = " bytes transferred in ";
 
@@ -68,7 +72,15 @@ pub(super) fn is_result(line: TextLine<'_>) -> bool {
     let rate = ["/s", "/sec)", "/秒"].iter().any(|end| text.ends_with(end));
     let english = text.contains(" copied, ") || text.contains(TRANSFERRED);
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
-    english || begins && rate && parts(text).is_some()
+    english || begins && rate && (text.contains(UNDER_WAY) || times(text))
+}
+
+/// Returns true if a line has an amount, a time of one word and its unit, and a rate; rates of requests are of others.
+fn times(text: &str) -> bool {
+    parts(text).is_some_and(|(_, time, _)| {
+        let unit = time.split_once(' ').map(|(_, unit)| unit);
+        unit.is_some_and(|unit| !unit.contains(' ') && unit != "iops")
+    })
 }
 
 /// Bytes with what stands in brackets behind them, the time, and the rate.
@@ -102,6 +114,9 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
     if let Some((bytes, rest)) = text.split_once(TRANSFERRED) {
         return transferred(line, bytes, rest);
     }
+    if let Some((amount, rest)) = text.split_once(UNDER_WAY) {
+        return under_way(line, amount, rest);
+    }
     let refuse = || foreign(line);
     let (amount, time, rate) = parts(text).ok_or_else(refuse)?;
     let end = amount.find(|c: char| !c.is_ascii_digit());
@@ -130,6 +145,24 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
         bytes,
         seconds,
         rate: computed,
+        progress: false,
+    })
+}
+
+/// Reads a line of progress of a BSD; its brackets are left as they are.
+fn under_way(line: TextLine<'_>, amount: &str, rest: &str) -> Result<Copied, ImportError> {
+    let refuse = || line.refuse("\"… bytes (…) transferred …s, … MB/s\"");
+    let (bytes, words) = amount.split_once(" bytes ").ok_or_else(refuse)?;
+    let bytes = line.whole(bytes)?;
+    let (time, rate) = rest.split_once("s, ").ok_or_else(refuse)?;
+    let seconds = decimal(time).ok_or_else(refuse)?;
+    shown(line, bytes, &format!("{words})"))?;
+    let rate = figure_of(rate.trim_end_matches("/s")).ok_or_else(refuse)?;
+    Ok(Copied {
+        bytes,
+        seconds,
+        rate,
+        progress: true,
     })
 }
 
@@ -157,6 +190,7 @@ fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, Im
         bytes,
         seconds,
         rate,
+        progress: false,
     })
 }
 

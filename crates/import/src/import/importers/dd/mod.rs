@@ -90,12 +90,16 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let copied = copied(line)?;
+        if copied.progress {
+            return Err(line.refuse(RESULT));
+        }
         if given.0 > 0 && copied.bytes == 0 {
             return Err(line.contradicts("the records before it"));
         }
         for (before, progress) in self.held.drain(..) {
-            // Progress is told by whole seconds, and the report goes on from there.
-            if progress.seconds.value.fract() != 0.0 || !progress.within(&copied) {
+            // Progress is told by whole seconds where its words do not tell it, and the report goes on from there.
+            let known = progress.progress || progress.seconds.value.fract() == 0.0;
+            if !known || !progress.within(&copied) {
                 return Err(before.refuse(BEFORE));
             }
         }
@@ -370,6 +374,34 @@ mod tests {
         let cut = progress.replace("5 s", "5.01 s");
         assert_eq!(refused(&format!("{cut}{whole}")).line, 1);
         assert_eq!(refused(&format!("{whole}{progress}")).line, 4);
+    }
+
+    #[test]
+    fn progress_of_a_bsd_is_no_result() {
+        let progress = "  495976448 bytes (496 MB, 473 MiB) transferred 2.002s, 248 MB/s\n  1005584384 bytes (1006 MB, 959 MiB) transferred 4.004s, 251 MB/s\n";
+        let end = "1000+0 records in\n1000+0 records out\n1048576000 bytes transferred in 4.172731 secs (251292479 bytes/sec)\n";
+        let results = read(&format!("{progress}{end}")).unwrap();
+        assert_eq!(results.len(), 1);
+        has(&results[0], "elapsed", "s", 4.172_731);
+        // Progress beyond the end is of another run.
+        let beyond = progress.replace("4.004s", "4.9s");
+        assert_eq!(refused(&format!("{beyond}{end}")).line, 2);
+        assert_eq!(refused(progress).line, 1);
+    }
+
+    #[test]
+    fn lines_of_ioping_are_none_of_its_results() {
+        let ioping = golden("ioping/ioping-1.3_latency.txt");
+        let one = names(&(report("10", "107 MB/s") + &ioping));
+        assert_eq!(one, ["dd 1G in blocks of 1M"]);
+        assert_eq!(names(&(ioping + &report("10", "107 MB/s"))), one);
+    }
+
+    #[test]
+    fn a_run_that_moved_nothing_has_no_rate_and_says_so() {
+        let text = "0+0 records in\n0+0 records out\n0 bytes copied, 0.000162378 s, 0.0 kB/s\n";
+        let results = read(text).unwrap();
+        assert!(results[0].notes[0].contains("no bytes"), "{results:?}");
     }
 
     #[test]
