@@ -7,7 +7,7 @@ use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
 use stackrace_base::event::{Observation, shell};
 use stackrace_base::unit::ShownPath;
-use stackrace_judge::verdict::{State, Verdict};
+use stackrace_judge::verdict::{Enough, State, Verdict};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::run::{Ledger, Reason};
@@ -123,6 +123,8 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
         // Before the verdict: a script must not take a comparison that lost a configuration for a
         // clean one.
         _ if failed => failure::TRIAL_FAILED,
+        _ if verdict.enough() == Some(Enough::Fails) => failure::WORSE,
+        _ if verdict.enough() == Some(Enough::Open) => failure::UNDECIDED,
         _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
         _ => 0,
     }
@@ -161,7 +163,7 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
         return Some(format!("{advice}, then: {on}"));
     }
     // One configuration is measured, and nothing about it is to be decided.
-    let asked = record.head.configurations.len() > 1;
+    let asked = record.head.configurations.len() > 1 || !verdict.required.is_empty();
     // Further rounds would change nothing where the rest of the question is settled.
     let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
     if !asked || !open {

@@ -268,6 +268,11 @@ fn purposes(name: Option<&str>) -> Result<String, Failure> {
         for part in purpose.parts {
             text.push_str(&format!("    {:<24} weight {}\n", part.name, part.weight));
         }
+        for one in purpose::published(purpose.name) {
+            let (metric, bound) = (one.metric, one.bound);
+            let required = format!("    required of one directory: {metric} {bound}\n");
+            text.push_str(&format!("{required}      {}, {}\n", one.source, one.url));
+        }
     }
     Ok(text)
 }

@@ -10,6 +10,7 @@ pub(crate) mod load;
 pub(crate) mod load_target;
 pub(crate) mod own_program;
 pub(crate) mod remove;
+pub(crate) mod required;
 #[cfg(test)]
 mod tests;
 pub(crate) mod watched;

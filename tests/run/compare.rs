@@ -110,3 +110,37 @@ pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
     );
     assert_eq!(ground.left(), [""; 0]);
 }
+
+/// The code of a check of one directory, three rounds of which meet a bound, miss it, or are too few.
+pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
+    let asked = |words: &[&str], rounds: &str, (code, remark, answer): (i32, &str, &str)| {
+        let ground = Ground::new();
+        let data = ground.make_dir("data");
+        let limits = ["--rounds", rounds, "--time", "30 s"];
+        let said = ground.stackrace(&[words, &limits[..]].concat());
+        said.ended(code).err_has(&format!("required: {remark}"));
+        // Lines of the page are broken where the terminal ends.
+        let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(answer), "{}", said.out);
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
+        // What nothing is required of is not measured.
+        let workloads = &Log::of(&ground).0[0]["workloads"];
+        assert_eq!(workloads.as_array().unwrap().len(), 1, "{workloads}");
+    };
+    let most = |bound: &str, rounds: &str, code: i32, answer: &str| {
+        let bound = format!("fsync latency p99 <= {bound}");
+        let words = ["check", "data", "--require", &bound];
+        asked(&words, rounds, (code, &bound, answer));
+    };
+    most("1 h", "3", 0, "data meets it: fsync latency p99 ");
+    most("1 ns", "3", 7, "data does not meet it: fsync latency p99 ");
+    most("1 h", "2", 6, "No answer yet: 2 complete rounds");
+    // The same question without the word, and with the limit that others published.
+    let published = "fsync latency p99 <= 10 ms (etcd's FAQ, https://";
+    let words = ["compare", "data", "--for", "etcd"];
+    asked(
+        &words,
+        "2",
+        (6, published, "No answer yet: 2 complete rounds"),
+    );
+}

@@ -67,6 +67,21 @@ impl BoundSide {
     }
 }
 
+/// Takes `fsync latency p99 <= 10 ms` apart: what is bounded, and the bound with its sign.
+///
+/// # Errors
+/// It has no sign, or nothing before it.
+pub fn split(text: &str) -> Result<(&str, &str), UnitError> {
+    let at = text.find(['<', '>', '≤', '≥']);
+    match at.map(|at| text.split_at(at)) {
+        Some((what, bound)) if !what.trim().is_empty() => Ok((what.trim(), bound.trim())),
+        _ => Err(UnitError {
+            what: format!("\"{text}\" requires nothing"),
+            next: "write a metric, a sign and a bound: \"fsync latency p99 <= 10 ms\"".to_owned(),
+        }),
+    }
+}
+
 impl Requirement {
     /// The requirements that `bound` (`<= 10 ms`) of `what` (`fsync latency p99`) means: one for each workload that has
     /// the metric, or of the workload that is named before it.
@@ -178,12 +193,6 @@ mod tests {
     use super::*;
     use crate::event::Better;
 
-    /// What is bounded, and the bound with its sign.
-    fn split(text: &str) -> (&str, &str) {
-        let (what, bound) = text.split_at(text.find(['<', '>', '≤', '≥']).unwrap());
-        (what.trim(), bound)
-    }
-
     fn heads() -> Vec<WorkloadHead> {
         let metric = |name: &str, unit: &str, better| MetricHead::new(name, unit, better);
         let head = |name: &str, metrics: Vec<MetricHead>| WorkloadHead {
@@ -214,7 +223,7 @@ mod tests {
     fn a_requirement_is_read_as_people_write_it() {
         let heads = heads();
         let read = |text: &str| {
-            let (what, bound) = split(text);
+            let (what, bound) = split(text).unwrap();
             let found = Requirement::read(what, bound, &heads).unwrap();
             assert_eq!(found.len(), 1, "{text}");
             let one = &found[0];
@@ -250,7 +259,7 @@ mod tests {
             ),
             ("weather <= 10 ms", "there are: operations, fsync"),
         ] {
-            let (what, bound) = split(text);
+            let (what, bound) = split(text).unwrap();
             let said = Requirement::read(what, bound, &heads)
                 .unwrap_err()
                 .to_string();
@@ -258,6 +267,9 @@ mod tests {
         }
         let said = Requirement::read("throughput", "5 MB/s", &heads).unwrap_err();
         assert!(said.next.contains("\"<= 5 MB/s\""), "{said}");
+        for text in ["", "<= 10 ms", "fsync latency p99"] {
+            assert!(split(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -67,6 +67,10 @@ impl RequiredRow {
         let range = format!("({} to {})", shown(value.low), shown(value.high));
         // The end of the interval that is nearest to the bound: so much is sure.
         let apart = match (value.low > self.bound, value.high < self.bound) {
+            (true, _) if value.low >= 2.0 * self.bound => {
+                let times = unit::digits(value.low / self.bound);
+                format!(", at least {times} times as much")
+            }
             (true, _) => format!(
                 ", at least {} above it",
                 unit::percent(value.low / self.bound - 1.0)

@@ -117,12 +117,17 @@ impl Workload for Sequential {
     }
 
     fn figures(&self) -> Vec<Figure<'_>> {
-        let figures = vec![
+        let mut figures = vec![
             Figure::throughput(),
             Figure::operations(),
             Figure::latency(self.op(), Latency::P50),
             Figure::latency(self.op(), Latency::P99),
         ];
+        // One at the end is part of the time, and no distribution.
+        if self.io.durability.fsync_every.is_some() {
+            let all = [Latency::P50, Latency::P95, Latency::P99];
+            figures.extend(all.map(|which| Figure::latency(Op::Fsync, which)));
+        }
         self.io.figures(figures, PRIMARY_OPEN, &[self.op()])
     }
 

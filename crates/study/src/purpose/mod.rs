@@ -5,6 +5,7 @@
 //! given. All configurations get exactly the same work.
 
 mod meant;
+mod published;
 
 use crate::study::StudyTable;
 use stackrace_base::setting::{GivenSetting, Settings, Value};
@@ -12,6 +13,7 @@ use stackrace_load::programs;
 use stackrace_load::workload::block::words::PASSES;
 
 pub use meant::meant;
+pub use published::{PublishedRequirement, published};
 
 /// Amount of work in one trial of a workload. A workload uses the field it is sized by, and those
 /// that last a fixed time use `bytes` for their data.
@@ -378,6 +380,16 @@ pub const ALL: &[Purpose] = &[
                 "delete-tree = { files = 'COUNT', size-median = '4 KiB', size-max = '256 KiB' }",
             ),
         ],
+    },
+    Purpose {
+        name: "etcd",
+        summary: "a member of etcd: each append to its log is durable",
+        parts: &[random(
+            // Published tests append 2,300 bytes at a time; here it is the next multiple of 512.
+            "log append",
+            1.0,
+            "sequential = { mode = 'write', size = 'SIZE', block-size = 2560, fsync-every = 1, data-only = true, time = 'TIME', passes = 0 }",
+        )],
     },
     Purpose {
         name: "ior",

@@ -1,0 +1,43 @@
+//! `stackrace check`: is one directory enough?
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::limits::HowLong;
+use super::output::OutputArgs;
+
+/// Arguments of `stackrace check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Directory on the storage to check; it gets a private subdirectory that is removed again
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// What the storage is for, as `compare` takes it. Published requirements: etcd
+    #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
+    pub purpose: String,
+    /// What is enough, like "fsync latency p99 <= 10 ms"; several: all of them
+    #[arg(long, value_name = "BOUND")]
+    pub require: Vec<String>,
+    /// Time limit [default: 2 min]
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+    /// Limits of the run.
+    #[command(flatten)]
+    pub how_long: HowLong,
+    /// Size of the data of each workload [default: what fits the time]
+    #[arg(long, value_name = "BYTES")]
+    pub size: Option<String>,
+    /// Check even where another run measures in the directory; the reason is kept with the result
+    #[arg(long)]
+    pub anyway: bool,
+    /// Keep caches warm: neither drop nor remount between preparation and measurement
+    #[arg(long)]
+    pub warm: bool,
+    /// Print the study that would be run, and stop
+    #[arg(long, conflicts_with_all = ["html", "events"])]
+    pub print_study: bool,
+    /// Places of reports.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
