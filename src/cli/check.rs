@@ -9,19 +9,22 @@ use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
 use crate::commands::compare::{self, CompareRequest};
-use crate::commands::required::{self, RequiredBound};
 use stackrace_base::event::split;
 use stackrace_base::unit;
 use stackrace_places::place::options::AskedPlace;
+use stackrace_run::prepare::observer::Observer as _;
 use stackrace_run::prepare::study_file::Overrides;
-use stackrace_study::purpose::{self, Purpose};
+use stackrace_study::purpose::{self, Purpose, RequiredBound};
 
 /// Carries out `stackrace check`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
-    let purpose = purpose_named(&verb.purpose)?;
+    let (purpose, published) = purpose_asked(&verb.purpose)?;
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
-    let required = required(purpose, &verb.require)?;
+    let required = match verb.require.is_empty() {
+        true => published,
+        false => typed(&verb.require)?,
+    };
     let request = CompareRequest {
         directories: vec![verb.directory],
         purpose,
@@ -41,6 +44,12 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
             ..Overrides::default()
         },
     };
+    if request.required.is_empty() && !verb.print_study {
+        setting.remark(&format!(
+            "no requirement is published for {}, so this only measures; for an answer: --require \"METRIC <= BOUND\"",
+            purpose.name
+        ));
+    }
     setting.typed.check(AskedPlace::Here)?;
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
@@ -53,14 +62,11 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
     answer::finish(setting, finished, &verb.output, false)
 }
 
-/// What is required: the bounds that were typed, or else what was published for the purpose.
+/// The bounds that were typed.
 ///
 /// # Errors
 /// A bound has no sign, or no metric before it.
-pub(super) fn required(purpose: &Purpose, typed: &[String]) -> Result<Vec<RequiredBound>, Failure> {
-    if typed.is_empty() {
-        return Ok(required::published(purpose));
-    }
+fn typed(all: &[String]) -> Result<Vec<RequiredBound>, Failure> {
     let bound = |text: &String| {
         let (metric, bound) =
             split(text).map_err(|why| Failure::usage(format!("--require: {why}")))?;
@@ -70,19 +76,30 @@ pub(super) fn required(purpose: &Purpose, typed: &[String]) -> Result<Vec<Requir
             source: None,
         })
     };
-    typed.iter().map(bound).collect()
+    all.iter().map(bound).collect()
 }
 
-/// Finds a purpose by its name.
+/// Finds a purpose by its name, and what it requires of one directory; `video:FORMAT` and `surveillance:16x4Mbit/s` say
+/// more than a name.
 ///
 /// # Errors
-/// There is none of that name; the nearest is named.
-pub(super) fn purpose_named(name: &str) -> Result<&'static Purpose, Failure> {
-    purpose::find(name).ok_or_else(|| {
+/// There is none of that name, and the nearest is named; or what is said after the colon is wrong.
+pub(super) fn purpose_asked(word: &str) -> Result<(&'static Purpose, Vec<RequiredBound>), Failure> {
+    let (name, detail) = match word.split_once(':') {
+        Some((name, detail)) => (name, Some(detail.trim())),
+        None => (word, None),
+    };
+    let purpose = purpose::find(name).ok_or_else(|| {
         let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
         match purpose::meant(name) {
             Some(meant) => no_such("purpose", name, Some(meant), &names),
             None => unknown("purpose", name, &names),
         }
+    })?;
+    let required = purpose::required(purpose.name, detail)
+        .map_err(|why| Failure::usage(format!("--for {name}: {}", why.what)).next(why.next))?;
+    Ok(match detail {
+        Some(_) => (purpose.with_detail(), required),
+        None => (purpose, required),
     })
 }

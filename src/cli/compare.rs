@@ -23,7 +23,7 @@ const QUICK_NS: u64 = 30_000_000_000;
 
 /// Carries out `stackrace compare`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
-    let purpose = check::purpose_named(&verb.purpose)?;
+    let (purpose, required) = check::purpose_asked(&verb.purpose)?;
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
     let mut request = CompareRequest {
@@ -73,9 +73,9 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         let finished = own_program::run(&setting.session, &request, &own, setting)?;
         return answer::finish(setting, finished, &verb.output, verb.deciding.decide);
     }
-    if let [_] = &*request.directories {
-        // Compared with nothing: it is asked whether it does what the purpose takes.
-        request.required = check::required(purpose, &[])?;
+    // One alone is asked whether it does what the purpose takes; several only where that was typed.
+    if request.directories.len() == 1 || verb.purpose.contains(':') {
+        request.required = required;
     }
     let prepared = compare::prepare(&setting.session, &request, setting)?;
     if verb.print_study {

@@ -7,7 +7,7 @@ use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::commands::required::{self, RequiredBound};
+use crate::commands::required;
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
@@ -28,7 +28,7 @@ use stackrace_run::prepare::first_round;
 use stackrace_run::prepare::observer::{Caught, Observer, Preparation};
 use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_run::prepare::temporary;
-use stackrace_study::purpose::Purpose;
+use stackrace_study::purpose::{Purpose, RequiredBound};
 use stackrace_study::study::{Study, StudyTable};
 
 /// How long a comparison takes unless it is said, ns.
@@ -257,7 +257,7 @@ pub(crate) fn run(
     }
     study_file::spend(&mut study.decide, prepared.spent_ns);
     for bound in &request.required {
-        observer.remark(&bound.words());
+        observer.remark(&required::words(bound));
     }
     if let Some(run) = &prepared.like {
         observer.remark(&format!(
@@ -488,6 +488,9 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) 
         (Some(_), _) => comment.push_str("# Sizes: given with --size\n"),
         (None, Some(_)) => comment.push_str("# Sizes: given with --like\n"),
         (None, None) => {}
+    }
+    for bound in request.required.iter().filter(|it| it.source.is_some()) {
+        comment.push_str(&format!("# {}\n", required::words(bound)));
     }
     let names_of_parts = sized.iter().map(|part| purpose.parts[part.index].name);
     let asked = match sized.len() < purpose.parts.len() {

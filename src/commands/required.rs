@@ -3,41 +3,14 @@
 use stackrace_base::event::{Requirement, WorkloadHead};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::Value;
-use stackrace_study::purpose::{self, Purpose};
+use stackrace_study::purpose::RequiredBound;
 use stackrace_study::study::StudyTable;
 
-/// A bound on a metric, as it was typed or published.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RequiredBound {
-    /// The metric, alone or after the name of its workload.
-    pub(crate) metric: String,
-    /// Bound with its sign.
-    pub(crate) bound: String,
-    /// Publisher and address; `None` where the user asked for it.
-    pub(crate) source: Option<String>,
-}
-
-impl RequiredBound {
-    /// `required: fsync latency p99 <= 10 ms (etcd's FAQ, https://…)`
-    pub(crate) fn words(&self) -> String {
-        let source = self.source.as_ref().map(|it| format!(" ({it})"));
-        format!(
-            "required: {} {}{}",
-            self.metric,
-            self.bound,
-            source.unwrap_or_default()
-        )
-    }
-}
-
-/// The published requirements of a purpose; empty where there are none.
-pub(crate) fn published(purpose: &Purpose) -> Vec<RequiredBound> {
-    let bound = |one: &purpose::PublishedRequirement| RequiredBound {
-        metric: one.metric.to_owned(),
-        bound: one.bound.to_owned(),
-        source: Some(format!("{}, {}", one.source, one.url)),
-    };
-    purpose::published(purpose.name).map(bound).collect()
+/// `required: fsync latency p99 <= 10 ms (etcd's FAQ, https://…)`
+pub(super) fn words(one: &RequiredBound) -> String {
+    let source = one.source.as_ref().map(|it| format!(" ({it})"));
+    let source = source.unwrap_or_default();
+    format!("required: {} {}{source}", one.metric, one.bound)
 }
 
 /// The study with its bounds, in the order of the first mention of each metric.

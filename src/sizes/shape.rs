@@ -13,6 +13,8 @@ use stackrace_study::purpose::{Purpose, SizedBy, WorkloadSize};
 const ROUNDS: f64 = 20.0;
 /// Fewer rounds than this are not worth a further workload.
 const ROUNDS_LEAST: f64 = 12.0;
+/// Rounds where something is required: longer trials, whose quantiles are of more operations.
+const ROUNDS_REQUIRED: f64 = 9.0;
 /// Share of the rounds that is still enough to keep a workload that was tried: how long its trials take is an estimate.
 const ROUNDS_KEPT: f64 = 0.8;
 /// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
@@ -65,8 +67,7 @@ impl Shape {
 
     /// Returns the same with those workloads alone of which something is required; none of them is left out.
     pub(crate) fn needing(self, parts: Vec<usize>) -> Self {
-        // Longer trials than for a comparison: the quantile of a trial says little of few operations.
-        let seconds = self.each(ROUNDS_LEAST, parts.len());
+        let seconds = self.each(ROUNDS_REQUIRED, parts.len());
         Self {
             parts,
             seconds,
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn nothing_is_left_out_of_what_is_required() {
         let shape = || Shape::of(&purpose::ALL[0], 60 * SECOND, 1).needing(vec![0, 4]);
-        assert_eq!(shape().seconds, 2.0);
+        assert!((shape().seconds - 2.67).abs() < 0.01);
         let slow = |seconds: f64| {
             let parts = shape().unsized_parts().into_iter();
             let parts = parts.map(|part| SizedPart { seconds, ..part }).collect();

@@ -33,7 +33,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
-pub use require::{BoundSide, Requirement, split};
+pub use require::{BoundSide, NamedQuantile, Requirement, split};
 pub use shell::shell;
 
 use std::borrow::Cow;

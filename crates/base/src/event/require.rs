@@ -82,6 +82,28 @@ pub fn split(text: &str) -> Result<(&str, &str), UnitError> {
     }
 }
 
+/// A quantile of the latencies of a trial, as the name of a metric says it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NamedQuantile<'a> {
+    /// Kind of the operations: `read`, `write`, `fsync` …
+    pub op: &'a str,
+    /// Last word of the metric: `p99`.
+    pub word: &'a str,
+    /// Operations that it takes in a trial: ten beyond it.
+    pub needed: u64,
+}
+
+impl<'a> NamedQuantile<'a> {
+    /// The quantile that a metric is; `None` if it is another figure.
+    pub fn of(metric: &'a str) -> Option<Self> {
+        let (op, (_, word)) = (metric.split(' ').next()?, metric.rsplit_once(' ')?);
+        let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
+        let beyond = 1.0 - percent / 100.0;
+        let needed = (percent > 0.0 && beyond > 0.0).then(|| (10.0 / beyond).round() as u64)?;
+        Some(Self { op, word, needed })
+    }
+}
+
 impl Requirement {
     /// The requirements that `bound` (`<= 10 ms`) of `what` (`fsync latency p99`) means: one for each workload that has
     /// the metric, or of the workload that is named before it.
@@ -269,6 +291,22 @@ mod tests {
         assert!(said.next.contains("\"<= 5 MB/s\""), "{said}");
         for text in ["", "<= 10 ms", "fsync latency p99"] {
             assert!(split(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_takes_ten_operations_beyond_it() {
+        let needed = |metric| NamedQuantile::of(metric).map(|it| (it.op, it.needed));
+        assert_eq!(needed("fsync latency p99"), Some(("fsync", 1000)));
+        assert_eq!(needed("write frame time p99.9"), Some(("write", 10_000)));
+        assert_eq!(needed("read latency p50"), Some(("read", 20)));
+        for other in [
+            "throughput",
+            "write slowest second",
+            "read latency mean",
+            "x p100",
+        ] {
+            assert_eq!(needed(other), None, "{other}");
         }
     }
 

@@ -114,6 +114,12 @@ fn dropped(rows: &[ConfigurationRow], name: &str) -> bool {
 }
 
 impl Verdict {
+    /// The answer of one configuration; `None` if nothing is required.
+    pub fn enough_of(&self, configuration: usize) -> Option<Enough> {
+        let required = !self.required.is_empty();
+        required.then(|| enough::of(&self.required, configuration))
+    }
+
     /// The answer of the run: one configuration that meets all is enough; `None` if nothing is required.
     pub fn enough(&self) -> Option<Enough> {
         let mut each: Vec<usize> = self.required.iter().map(|row| row.configuration).collect();

@@ -170,6 +170,10 @@ impl Workload for Sequential {
         self.io.slicing()
     }
 
+    fn operations_most(&self, op: &str) -> Option<u64> {
+        self.io.operations_most(op)
+    }
+
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
         // Only the measured phase is paced: `verify` reads everything back as fast as it can.
         self.io.offered_per_s().filter(|_| phase == 0)

@@ -9,11 +9,14 @@ use super::output::OutputArgs;
 
 /// Arguments of `stackrace check`.
 #[derive(Debug, Args)]
+#[command(after_help = CODES)]
 pub struct Check {
     /// Directory on the storage to check; it gets a private subdirectory that is removed again
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// What the storage is for, as `compare` takes it. Published requirements: etcd
+    /// What the storage is for, as `compare` takes it. Requirements are published for etcd, nas-gigabit,
+    /// vm-images, "video:FORMAT" (`show video-formats`) and surveillance:16x4Mbit/s; each with its source
+    /// in `show purposes`. For others name one with --require
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub purpose: String,
     /// What is enough, like "fsync latency p99 <= 10 ms"; several: all of them
@@ -41,3 +44,11 @@ pub struct Check {
     #[command(flatten)]
     pub output: OutputArgs,
 }
+
+/// The exit codes of `stackrace check`, for its help.
+const CODES: &str = "\
+Exit codes:
+  0  it meets what is required, or nothing is
+  5  a trial of it failed
+  6  not certain yet
+  7  it does not meet it";

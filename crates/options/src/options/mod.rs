@@ -46,7 +46,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done                                4  this machine cannot (root, tool, module)
   1  internal error                      5  a trial failed
-  2  usage                               6  undecided (--decide, gate, check)
+  2  usage                               6  not certain (--decide, gate, check)
   3  refused, nothing was touched        7  worse than allowed (gate, check)
                                        130  interrupted; what was measured is kept";
 
@@ -187,7 +187,7 @@ pub struct Compare {
     #[arg(required = true, num_args = 1.., value_name = "DIR")]
     pub directories: Vec<PathBuf>,
     /// What the storage is for: general, database, postgresql, files, mail, photos, video, vm-images,
-    /// containers, backup, build, etcd; of several clients: ior, mdtest, io500
+    /// containers, backup, build, etcd, nas-gigabit, surveillance; of several clients: ior, mdtest, io500
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub purpose: String,
     /// Time limit [default: 2 min]

@@ -1,6 +1,7 @@
 //! Requirements on made-up devices: planted truth in, *meets it*, *does not*, *not certain yet* out.
 
 use super::*;
+use crate::audit::sample::{operation, trial};
 use stackrace_base::event::{BoundSide, Requirement};
 
 /// Noise of a quantile from round to round, on the log scale.
@@ -119,4 +120,32 @@ fn a_log_that_requires_what_it_does_not_have_is_judged_all_the_same() {
     head.decide.required[0].metric = 7;
     let data = devices(&[8.0], 1);
     assert_eq!(judge(&evidence(&head, &data, 3)).enough(), None);
+}
+
+#[test]
+fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
+    let head = asked(&[&["a"]]);
+    let answered = |truth: f64, count: u64| {
+        let mut data = devices(&[truth], 1);
+        for one in &mut data {
+            let mut phase = trial().phases.remove(0);
+            phase.operations = vec![operation("fsync", count, 4096)];
+            one.phases = vec![phase];
+        }
+        let verdict = judge(&evidence(&head, &data, 20));
+        (
+            verdict.enough(),
+            may_stop(&verdict, &head.decide),
+            verdict.sentence,
+        )
+    };
+    assert_eq!(answered(5.0, 1000).0, Some(Enough::Meets));
+    assert_eq!(answered(30.0, 999).0, Some(Enough::Fails));
+    let (enough, stops, said) = answered(5.0, 999);
+    assert_eq!(enough, Some(Enough::Open));
+    assert!(stops, "further rounds are not longer: {said}");
+    assert!(
+        said.contains("only 999 operations, and p99 takes 1000: give it more time"),
+        "{said}"
+    );
 }
