@@ -23,12 +23,33 @@ pub(super) fn finish(
     output: &OutputArgs,
     decide: bool,
 ) -> Result<u8, Failure> {
+    finish_with(setting, run, output, (decide, &|_, _| Vec::new()))
+}
+
+/// Sentences about a run that its record alone does not tell.
+type Further<'a> = dyn Fn(&Record, &Verdict) -> Vec<String> + 'a;
+
+/// Shows what a run found, with further sentences below the figures, and says how it ended.
+pub(super) fn finish_with(
+    setting: &Setting,
+    run: FinishedRun,
+    output: &OutputArgs,
+    (decide, further): (bool, &Further<'_>),
+) -> Result<u8, Failure> {
     let id = run.ledger.lock().record().head.run.clone();
     if run.ended.is_err() && !run.store.has_log(&id) {
         // What is on record nowhere is no result.
         return run.ended.map(|_| 0);
     }
     show(setting, &run, output, Some(ANSWER_LINES))?;
+    if !pageless(setting) {
+        let ledger = run.ledger.lock();
+        for text in further(ledger.record(), &run.verdict) {
+            for line in report::wrap(&format!("\n{text}"), setting.screen.columns()) {
+                say(&format!("{line}\n"));
+            }
+        }
+    }
     // What was found comes before what went wrong: it is on record, and is what was asked for.
     let reason = run.ended?;
     let ledger = run.ledger.lock();

@@ -1,7 +1,7 @@
 //! `stackrace check`: whether one directory is enough.
 
 use super::answer;
-use super::args::Check;
+use super::args::{Check, OutputArgs};
 use super::failure::Failure;
 use super::output;
 use super::run::time;
@@ -9,9 +9,13 @@ use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
 use crate::commands::compare::{self, CompareRequest};
+use crate::commands::standing;
 use stackrace_base::event::split;
 use stackrace_base::unit;
+use stackrace_judge::verdict::Verdict;
 use stackrace_places::place::options::AskedPlace;
+use stackrace_results::record::Record;
+use stackrace_run::execute::FinishedRun;
 use stackrace_run::prepare::observer::Observer as _;
 use stackrace_run::prepare::study_file::Overrides;
 use stackrace_study::purpose::{self, Purpose, RequiredBound};
@@ -59,7 +63,41 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;
-    answer::finish(setting, finished, &verb.output, false)
+    finish(setting, finished, (&request, false), &verb.output)
+}
+
+/// Shows what a run found, of one directory also where that stands.
+pub(super) fn finish(
+    setting: &Setting,
+    run: FinishedRun,
+    (request, decide): (&CompareRequest, bool),
+    output: &OutputArgs,
+) -> Result<u8, Failure> {
+    answer::finish_with(
+        setting,
+        run,
+        output,
+        (decide, &|record, verdict| {
+            stands(setting, request, record, verdict)
+        }),
+    )
+}
+
+/// Where one directory stands: beside its own past, and beside drives where nothing is required of it; nothing of several.
+fn stands(
+    setting: &Setting,
+    request: &CompareRequest,
+    record: &Record,
+    verdict: &Verdict,
+) -> Vec<String> {
+    if request.directories.len() > 1 {
+        return Vec::new();
+    }
+    let mut said = standing::past(&setting.session, record, verdict);
+    if request.required.is_empty() {
+        said.extend(standing::beside_drives(verdict, request.purpose));
+    }
+    said
 }
 
 /// The bounds that were typed.

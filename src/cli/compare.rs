@@ -83,5 +83,10 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;
-    answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+    check::finish(
+        setting,
+        finished,
+        (&request, verb.deciding.decide),
+        &verb.output,
+    )
 }

@@ -143,6 +143,24 @@ pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
     most("1 h", "3", 0, "data meets it: fsync latency p50 ");
     most("1 ns", "3", 7, "data does not meet it: fsync latency p50 ");
     most("1 h", "2", 6, "No answer yet: 2 complete rounds");
+    // Without a bound it is measured, beside modelled drives and its own past.
+    let ground = Ground::new();
+    ground.make_dir("data");
+    for past in ["The first run that asks this", "than the run of 20"] {
+        let args = ["check", "data", "--rounds", "3", "--time", "20 s"];
+        let said = ground.stackrace(&args);
+        said.ended(0)
+            .err_has("no requirement is published for general");
+        let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "streaming write: ",
+            "3 complete rounds, compared with nothing.",
+            "Models of bare drives",
+            past,
+        ] {
+            assert!(flat.contains(part), "{}", said.out);
+        }
+    }
     // The same question without the word, and with the limit that others published.
     let published = "fsync latency p99 <= 10 ms (etcd's FAQ, https://";
     let words = ["compare", "data", "--for", "etcd"];
