@@ -7,7 +7,7 @@ use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
-use stackrace_judge::verdict::{State, Verdict};
+use stackrace_judge::verdict::{Enough, State, Verdict};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::run::{Ledger, Reason};
@@ -23,12 +23,33 @@ pub(super) fn finish(
     output: &OutputArgs,
     decide: bool,
 ) -> Result<u8, Failure> {
+    finish_with(setting, run, output, (decide, &|_, _| Vec::new()))
+}
+
+/// Sentences about a run that its record alone does not tell.
+type Further<'a> = dyn Fn(&Record, &Verdict) -> Vec<String> + 'a;
+
+/// Shows what a run found, with further sentences below the figures, and says how it ended.
+pub(super) fn finish_with(
+    setting: &Setting,
+    run: FinishedRun,
+    output: &OutputArgs,
+    (decide, further): (bool, &Further<'_>),
+) -> Result<u8, Failure> {
     let id = run.ledger.lock().record().head.run.clone();
     if run.ended.is_err() && !run.store.has_log(&id) {
         // What is on record nowhere is no result.
         return run.ended.map(|_| 0);
     }
     show(setting, &run, output, Some(ANSWER_LINES))?;
+    if !pageless(setting) {
+        let ledger = run.ledger.lock();
+        for text in further(ledger.record(), &run.verdict) {
+            for line in report::wrap(&format!("\n{text}"), setting.screen.columns()) {
+                say(&format!("{line}\n"));
+            }
+        }
+    }
     // What was found comes before what went wrong: it is on record, and is what was asked for.
     let reason = run.ended?;
     let ledger = run.ledger.lock();
@@ -124,6 +145,8 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
         // Before the verdict: a script must not take a comparison that lost a configuration for a
         // clean one.
         _ if failed => failure::TRIAL_FAILED,
+        _ if verdict.enough() == Some(Enough::Fails) => failure::WORSE,
+        _ if verdict.enough() == Some(Enough::Open) => failure::UNDECIDED,
         _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
         _ => 0,
     }
@@ -162,7 +185,7 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
         return Some(format!("{advice}, then: {on}"));
     }
     // One configuration is measured, and nothing about it is to be decided.
-    let asked = record.head.configurations.len() > 1;
+    let asked = record.head.configurations.len() > 1 || !verdict.required.is_empty();
     // Further rounds would change nothing where the rest of the question is settled.
     let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
     if !asked || !open {

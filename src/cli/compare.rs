@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::args::{self, Compare};
+use super::check;
 use super::failure::Failure;
 use super::load;
 use super::output;
@@ -9,30 +10,22 @@ use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
 use super::variable::variable;
-use super::words::{no_such, unknown};
 use crate::commands::compare::{self, CompareRequest};
 use crate::commands::own_program;
 use stackrace_base::unit;
 use stackrace_places::place::clients::AskedClients;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::study_file::Overrides;
-use stackrace_study::purpose;
 
 /// Time of a first impression, ns.
 const QUICK_NS: u64 = 30_000_000_000;
 
 /// Carries out `stackrace compare`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
-    let Some(purpose) = purpose::find(&verb.purpose) else {
-        let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
-        return Err(match purpose::meant(&verb.purpose) {
-            Some(meant) => no_such("purpose", &verb.purpose, Some(meant), &names),
-            None => unknown("purpose", &verb.purpose, &names),
-        });
-    };
+    let (purpose, required) = check::purpose_asked(&verb.purpose)?;
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
-    let request = CompareRequest {
+    let mut request = CompareRequest {
         directories: verb.directories,
         purpose,
         time_ns: match (verb.quick, time_asked) {
@@ -46,6 +39,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         each: verb.each,
         anyway: verb.anyway,
         warm: verb.warm,
+        required: Vec::new(),
         clients: AskedClients::named(args::clients(&verb.clients), &args::ssh(&verb.reach))?,
         overrides: Overrides {
             // None where the default holds: the study then says the time itself.
@@ -77,11 +71,20 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         let finished = own_program::run(&setting.session, &request, &own, setting)?;
         return answer::finish(setting, finished, &verb.output, verb.deciding.decide);
     }
+    // One alone is asked whether it does what the purpose takes; several only where that was typed.
+    if request.directories.len() == 1 || verb.purpose.contains(':') {
+        request.required = required;
+    }
     let prepared = compare::prepare(&setting.session, &request, setting)?;
     if verb.print_study {
         print(&prepared.printed(&request.overrides));
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;
-    answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+    check::finish(
+        setting,
+        finished,
+        (&request, verb.deciding.decide),
+        &verb.output,
+    )
 }

@@ -40,6 +40,7 @@ type Values = fn() -> Vec<CompletionCandidate>;
 
 /// Which argument of which command takes which values.
 const VALUES: &[(&[&str], &str, Values)] = &[
+    (&["check"], "purpose", purposes),
     (&["compare"], "purpose", purposes),
     (&["compare"], "like", runs),
     (&["diff"], "a", runs),

@@ -6,7 +6,7 @@ pub(super) use stackrace_base::failure::{Failure, INTERRUPTED, THREADS};
 pub(super) const UNABLE: u8 = 4;
 /// A trial did not end, or ended with an error.
 pub(super) const TRIAL_FAILED: u8 = 5;
-/// Undecided (only with `--decide`, and `gate`).
+/// Undecided (only with `--decide`, `gate`, and where something is required).
 pub(super) const UNDECIDED: u8 = 6;
-/// Shown to be worse than allowed (only `gate`).
+/// Shown to be worse than allowed (`gate`), or than required.
 pub(super) const WORSE: u8 = 7;

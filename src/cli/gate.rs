@@ -4,16 +4,21 @@ use super::args::{Gate, Undecided};
 use super::failure::{self, Failure};
 use super::output;
 use super::setting::Setting;
-use super::terminal::{print_data, print_styled};
+use super::terminal::{print, print_data, print_styled};
 use super::words::{self, named, unknown};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{self, GateAnswer, GateError, GateOutcome, Threshold};
+use stackrace_judge::verdict::{
+    self, Enough, Evidence, GateAnswer, GateError, GateOutcome, Threshold, judge,
+};
 use stackrace_results::record::Record;
 use stackrace_show::report;
 
 pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
+    let Some(limit) = &verb.worse_than else {
+        return required(setting, verb);
+    };
     let question = Threshold {
-        worse_than: share("--worse-than", &verb.worse_than, 0.0..1.0)?,
+        worse_than: share("--worse-than", limit, 0.0..1.0)?,
         confidence: verb
             .confidence
             .as_ref()
@@ -55,6 +60,52 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         (None, GateOutcome::Passed) => 0,
         (None, GateOutcome::Worse) => failure::WORSE,
         (None, GateOutcome::Undecided) => match verb.undecided {
+            Undecided::Pass => 0,
+            Undecided::Fail => failure::UNDECIDED,
+        },
+    })
+}
+
+/// Whether what a run requires is met, where no limit of a comparison is given.
+fn required(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
+    let record = match verb.runs.as_slice() {
+        [run] => words::run(&setting.session.open_store()?, run)?,
+        _ => {
+            return Err(Failure::usage("what is required is asked of one run")
+                .next("name one, or compare them: --baseline RUN --worse-than 5%"));
+        }
+    };
+    let verdict = judge(&Evidence::of(&record));
+    let names = names(&record);
+    let asked = match &verb.configuration {
+        Some(name) => verdict.enough_of(named("configuration", name, &names)?),
+        None => verdict.enough(),
+    };
+    let Some(enough) = asked else {
+        let text = format!(
+            "{} requires nothing, and no limit is given",
+            record.head.run
+        );
+        return Err(Failure::usage(text).next("say how much worse is too much: --worse-than 5%"));
+    };
+    if verb.json {
+        let rows = serde_json::to_value(&verdict.required).unwrap_or_default();
+        let json =
+            serde_json::json!({"enough": enough, "sentence": verdict.sentence, "required": rows});
+        print_data(format!("{json:#}\n").as_bytes());
+    } else {
+        let details = verdict.details.iter().filter(|_| !setting.quiet);
+        let all = std::iter::once(&verdict.sentence).chain(details);
+        let columns = setting.screen.columns();
+        let lines = all.flat_map(|text| report::wrap(text, columns));
+        print(&lines.map(|line| line + "\n").collect::<String>());
+    }
+    let failed = record.failures().next().is_some();
+    Ok(match enough {
+        _ if failed => failure::TRIAL_FAILED,
+        Enough::Meets => 0,
+        Enough::Fails => failure::WORSE,
+        Enough::Open => match verb.undecided {
             Undecided::Pass => 0,
             Undecided::Fail => failure::UNDECIDED,
         },

@@ -3,6 +3,7 @@
 mod afp;
 mod answer;
 mod args;
+mod check;
 mod clean;
 mod compare;
 mod complete;
@@ -74,7 +75,7 @@ const BEGIN: &str = "\
 Which storage should I choose, and how sure can I be?
 
   which directory is faster, in 2 min         stackrace compare DIR DIR
-  what one directory does                     stackrace load DIR random
+  is one directory enough, as for etcd        stackrace check DIR --for etcd
   comparisons that ship: RAID, ZFS, mounts    stackrace show studies
   one of them, in virtual machines            stackrace run STUDY --lab
   what fio and other tools printed            stackrace import FILE
@@ -218,6 +219,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Agent { verb } => agent(verb),
         CliVerb::Lab(verb) => lab::exec(&setting, verb.verb),
         CliVerb::Load(verb) => load::exec(&setting, verb),
+        CliVerb::Check(verb) => check::exec(&setting, verb),
         CliVerb::Compare(verb) => compare::exec(&setting, defaults.compare(verb, matches)),
         CliVerb::Run(verb) => run::exec(&setting, verb),
         CliVerb::Resume(verb) => run::resume(&setting, verb),
@@ -296,7 +298,7 @@ fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
 }
 
 /// Commands that raise stacks and measure them, which needs Linux's mounts, devices and `/proc`.
-const LINUX_ALONE: [&str; 5] = ["agent", "compare", "lab", "resume", "run"];
+const LINUX_ALONE: [&str; 6] = ["agent", "check", "compare", "lab", "resume", "run"];
 
 /// Commands with calls to storage that may not return.
 const TOUCHES_STORAGE: [&str; 5] = ["clean", "compare", "load", "resume", "run"];

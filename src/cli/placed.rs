@@ -84,6 +84,7 @@ impl Studies {
                 let plain = [&["/", "/tmp"], named].concat();
                 vec![plain.clone(), [&plain[..], &["--", "true"]].concat()]
             }
+            "check" => vec![vec!["/tmp"]],
             "load" => vec![vec!["/tmp", "random"]],
             // Where a run goes on is on record.
             _ => vec![vec!["last"]],
@@ -184,7 +185,7 @@ fn settings(parser: &mut Command, words: &[String], place: AskedPlace) -> Option
                 CliVerb::Compare(verb) if args::clients(&verb.clients).started.is_some() => {
                     AskedPlace::Clients
                 }
-                CliVerb::Compare(_) => AskedPlace::Here,
+                CliVerb::Check(_) | CliVerb::Compare(_) => AskedPlace::Here,
                 _ => place,
             };
             setting.typed.check(place).ok()?;

@@ -268,6 +268,15 @@ fn purposes(name: Option<&str>) -> Result<String, Failure> {
         for part in purpose.parts {
             text.push_str(&format!("    {:<24} weight {}\n", part.name, part.weight));
         }
+        for one in purpose::published(purpose.name) {
+            let source = one.source.unwrap_or_default();
+            let required = format!("    check requires {} {}\n", one.metric, one.bound);
+            text.push_str(&format!("{required}        {source}\n"));
+        }
+        let detail = purpose::detail_of(purpose.name);
+        if !detail.is_empty() {
+            text.push_str(&format!("    check requires {detail}\n"));
+        }
     }
     Ok(text)
 }

@@ -7,6 +7,7 @@ use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::commands::required;
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
@@ -26,7 +27,7 @@ use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::first_round;
 use stackrace_run::prepare::observer::{Caught, Observer, Preparation};
 use stackrace_run::prepare::study_file::{self, Overrides};
-use stackrace_study::purpose::Purpose;
+use stackrace_study::purpose::{Purpose, RequiredBound};
 use stackrace_study::study::{Study, StudyTable};
 
 /// How long a comparison takes unless it is said, ns.
@@ -78,6 +79,8 @@ pub(crate) struct CompareRequest {
     pub(crate) warm: bool,
     /// Clients that measure at the same time; `None` if this machine measures.
     pub(crate) clients: Option<AskedClients>,
+    /// Bounds that are required; empty where nothing is.
+    pub(crate) required: Vec<RequiredBound>,
     /// Settings that the command line gives instead of the study.
     pub(crate) overrides: Overrides,
 }
@@ -131,9 +134,17 @@ pub(crate) fn prepare(
         true => Shape::of,
         false => Shape::whole,
     };
-    let shape = shaped(request.purpose, request.time_ns, sides.len())
+    let mut shape = shaped(request.purpose, request.time_ns, sides.len())
         .for_rounds(request.overrides.rounds_max);
-    let made = |sized: &[SizedPart]| request.overrides.written(study(request, &sides, sized));
+    let asked = |sized: &[SizedPart]| request.overrides.written(study(request, &sides, sized));
+    let made = |sized: &[SizedPart]| required::written(asked(sized), &request.required);
+    if !request.required.is_empty() {
+        // Refused before a trial is waited for, if no workload has the metric.
+        let whole = Shape::whole(request.purpose, request.time_ns, sides.len()).unsized_parts();
+        let whole = study_file::made(COMPARE, asked(&whole))?;
+        let needed = required::workloads(&request.required, &whole.workload_heads)?;
+        shape = shape.needing(needed);
+    }
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),
         // With sizes given, those of earlier runs do not matter.
@@ -245,6 +256,9 @@ pub(crate) fn run(
         asked.join(&mut study)?;
     }
     study_file::spend(&mut study.decide, prepared.spent_ns);
+    for bound in &request.required {
+        observer.remark(&required::words(bound));
+    }
     if let Some(run) = &prepared.like {
         observer.remark(&format!(
             "the same sizes as in run {run}; --size BYTES gives others"
@@ -320,10 +334,6 @@ pub(crate) fn sides(
     host: &dyn Host,
     directories: &[PathBuf],
 ) -> Result<Vec<ComparedPath>, Failure> {
-    if directories.len() < 2 {
-        return Err(Failure::usage("one directory alone cannot be compared")
-            .next("name two or more: stackrace compare DIR DIR"));
-    }
     let mut sides: Vec<ComparedPath> = Vec::new();
     for directory in directories {
         // Links resolved: two names of one directory are one.
@@ -464,6 +474,7 @@ pub(super) fn request_for(paths: &[PathBuf]) -> CompareRequest {
         anyway: false,
         warm: false,
         clients: None,
+        required: Vec::new(),
         overrides: Overrides::default(),
     }
 }
@@ -477,6 +488,9 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) 
         (Some(_), _) => comment.push_str("# Sizes: given with --size\n"),
         (None, Some(_)) => comment.push_str("# Sizes: given with --like\n"),
         (None, None) => {}
+    }
+    for bound in request.required.iter().filter(|it| it.source.is_some()) {
+        comment.push_str(&format!("# {}\n", required::words(bound)));
     }
     let names_of_parts = sized.iter().map(|part| purpose.parts[part.index].name);
     let asked = match sized.len() < purpose.parts.len() {

@@ -10,6 +10,8 @@ pub(crate) mod load;
 pub(crate) mod load_target;
 pub(crate) mod own_program;
 pub(crate) mod remove;
+pub(crate) mod required;
+pub(crate) mod standing;
 #[cfg(test)]
 mod tests;
 pub(crate) mod watched;

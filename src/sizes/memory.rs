@@ -5,6 +5,7 @@
 
 use stackrace_base::failure::Failure;
 use stackrace_judge::verdict::Evidence;
+use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
 use stackrace_study::study::StudyTable;
 
@@ -74,6 +75,26 @@ pub(crate) fn same_question(context: &Context, study: StudyTable) -> Option<Earl
                 study,
             })
         })
+}
+
+/// The earlier runs that asked the same with the same sizes, the newest first.
+pub(crate) fn earlier(context: &Context, record: &Record) -> Vec<Record> {
+    let of = |record: &Record| {
+        let untold = StudyTable::default().value(TITLE, "");
+        let study = StudyTable::read(&record.head.study).ok()?;
+        Some(study.with_that_of(TITLE, &untold))
+    };
+    let (Some(asked), Ok(store)) = (of(record), context.open_store()) else {
+        return Vec::new();
+    };
+    let mut ids = store.ids().unwrap_or_default();
+    ids.retain(|id| *id < record.head.run);
+    ids.sort_unstable();
+    let records = ids.iter().rev().take(RUNS_MAX);
+    records
+        .filter_map(|id| store.read(id).ok())
+        .filter(|other| other.head.study_name == COMPARE && of(other).as_ref() == Some(&asked))
+        .collect()
 }
 
 /// A study with the workloads of an earlier one.

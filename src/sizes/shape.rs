@@ -13,6 +13,8 @@ use stackrace_study::purpose::{Purpose, SizedBy, WorkloadSize};
 const ROUNDS: f64 = 20.0;
 /// Fewer rounds than this are not worth a further workload.
 const ROUNDS_LEAST: f64 = 12.0;
+/// Rounds where something is required: longer trials, whose quantiles are of more operations.
+const ROUNDS_REQUIRED: f64 = 9.0;
 /// Share of the rounds that is still enough to keep a workload that was tried: how long its trials take is an estimate.
 const ROUNDS_KEPT: f64 = 0.8;
 /// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
@@ -40,6 +42,8 @@ pub(crate) struct Shape {
     pub(crate) seconds: f64,
     /// Fewest rounds that must fit the time.
     rounds: u32,
+    /// True if no workload may be left out: something is required of each.
+    all_needed: bool,
 }
 
 impl Shape {
@@ -63,15 +67,30 @@ impl Shape {
         Self::with(purpose, (time_ns as f64 / 1e9, parts), sides)
     }
 
-    fn with(purpose: &'static Purpose, (time, parts): (f64, Vec<usize>), sides: usize) -> Self {
-        let each = time * MEASURING_SHARE / (ROUNDS * (sides * parts.len()) as f64);
+    /// Returns the same with those workloads alone of which something is required; none of them is left out.
+    pub(crate) fn needing(self, parts: Vec<usize>) -> Self {
+        let seconds = self.each(ROUNDS_REQUIRED, parts.len());
         Self {
+            parts,
+            seconds,
+            all_needed: true,
+            ..self
+        }
+    }
+
+    fn with(purpose: &'static Purpose, (time, parts): (f64, Vec<usize>), sides: usize) -> Self {
+        let shape = Self {
             purpose,
             time,
             sides,
             parts,
-            seconds: each.clamp(TRIAL_SECONDS, 30.0),
+            seconds: TRIAL_SECONDS,
             rounds: FIRST_LOOK,
+            all_needed: false,
+        };
+        Self {
+            seconds: shape.each(ROUNDS, shape.parts.len()),
+            ..shape
         }
     }
 
@@ -81,6 +100,12 @@ impl Shape {
             rounds: at_most.map_or(FIRST_LOOK, |rounds| rounds.min(FIRST_LOOK)),
             ..self
         }
+    }
+
+    /// Seconds of a trial so that so many rounds of so many workloads fit.
+    fn each(&self, rounds: f64, parts: usize) -> f64 {
+        let each = self.time * MEASURING_SHARE / (rounds * (self.sides * parts) as f64);
+        each.clamp(TRIAL_SECONDS, 30.0)
     }
 
     /// The workloads with the least there is, where their sizes are not known.
@@ -111,7 +136,8 @@ impl Shape {
     ) -> Result<Vec<SizedPart>, Failure> {
         let measuring = self.time * MEASURING_SHARE;
         let rounds = |sized: &[SizedPart]| measuring / round_seconds(sized);
-        while sized.len() > 1 && rounds(&sized) < ROUNDS_LEAST * ROUNDS_KEPT {
+        let too_few = |sized: &[SizedPart]| rounds(sized) < ROUNDS_LEAST * ROUNDS_KEPT;
+        while !self.all_needed && sized.len() > 1 && too_few(&sized) {
             let weight = |part: &SizedPart| self.purpose.parts[part.index].weight;
             let least = sized.iter().map(weight).fold(f64::INFINITY, f64::min);
             // The last of them, as the first ones say most.
@@ -119,15 +145,16 @@ impl Shape {
             sized.remove(last.unwrap_or(0));
         }
         if rounds(&sized) < f64::from(self.rounds) {
-            return Err(self.too_slow(&sized[0], sides, command));
+            return Err(self.too_slow(&sized, sides, command));
         }
         Ok(sized)
     }
 
-    /// The refusal where a single workload leaves no time for a verdict: which directory is the slow
+    /// The refusal where the workloads that stay leave no time for a verdict: which directory is the slow
     /// one, and what would fit.
-    fn too_slow(&self, part: &SizedPart, sides: &[&str], command: &[String]) -> Failure {
-        let needed = ROUNDS_LEAST * part.seconds / MEASURING_SHARE;
+    fn too_slow(&self, sized: &[SizedPart], sides: &[&str], command: &[String]) -> Failure {
+        let (part, round) = (&sized[0], round_seconds(sized));
+        let needed = ROUNDS_LEAST * round / MEASURING_SHARE;
         // Sides that differ by less are no reason: all of them lack time.
         let slow = part.slowest.filter(|slow| slow.times >= FAR_SLOWER);
         let (who, why) = match slow.and_then(|slow| Some((sides.get(slow.side)?, slow.times))) {
@@ -146,13 +173,13 @@ impl Shape {
         let text = format!(
             "{who} is too slow for {}: one round of {} takes about {}{why}, and {rounds}; this needs about {}",
             minutes(self.time),
-            kind.name,
-            unit::long_time(part.seconds),
+            listed(&self.names(sized)),
+            unit::long_time(round),
             minutes(rounded_up(needed)),
         );
         let mut next = with_time(command, needed);
         // What would leave time for the rounds, in whole MiB.
-        let fits = self.time * MEASURING_SHARE / (ROUNDS_LEAST * part.seconds);
+        let fits = self.time * MEASURING_SHARE / (ROUNDS_LEAST * round);
         let mebibytes = ((part.size.bytes * part.size.passes) as f64 * fits / MEBIBYTE) as u64;
         if kind.sized_by == SizedBy::Bytes && mebibytes > 0 {
             let less = format!("{mebibytes}MiB");
@@ -165,6 +192,11 @@ impl Shape {
             ));
         }
         Failure::refused(text).next(next)
+    }
+
+    fn names(&self, sized: &[SizedPart]) -> Vec<&'static str> {
+        let name = |part: &SizedPart| self.purpose.parts[part.index].name;
+        sized.iter().map(name).collect()
     }
 
     /// Returns how much longer trials may last, as a factor, so that whole rounds fill the seconds
@@ -190,7 +222,8 @@ impl Shape {
     ) -> Option<String> {
         let all = self.purpose.parts.iter().map(|part| part.name);
         let out: Vec<&str> = all.filter(|name| !names.contains(name)).collect();
-        if out.is_empty() || names.is_empty() {
+        // What nothing is required of was not asked for.
+        if out.is_empty() || names.is_empty() || self.all_needed {
             return None;
         }
         // What was left out is taken to be as slow as what stays.
@@ -296,6 +329,28 @@ mod tests {
         assert_eq!(shape.parts, [0]);
         let shape = Shape::of(purpose::find("video").unwrap(), 100 * SECOND, 2);
         assert_eq!(shape.parts, [0, 1]);
+    }
+
+    #[test]
+    fn nothing_is_left_out_of_what_is_required() {
+        let shape = || Shape::of(&purpose::ALL[0], 60 * SECOND, 1).needing(vec![0, 4]);
+        assert!((shape().seconds - 2.67).abs() < 0.01);
+        let slow = |seconds: f64| {
+            let parts = shape().unsized_parts().into_iter();
+            let parts = parts.map(|part| SizedPart { seconds, ..part }).collect();
+            shape().fitting(parts, &["/a"], &command())
+        };
+        assert_eq!(slow(5.0).ok().unwrap().len(), 2);
+        let refused = slow(10.0).err().unwrap().render();
+        assert!(
+            refused.contains("one round of streaming write and streaming read takes about 20"),
+            "{refused}"
+        );
+        assert!(refused.contains("--time '300 s'"), "{refused}");
+        assert_eq!(
+            shape().left_out(&["streaming write", "streaming read"], 4.0, &command()),
+            None
+        );
     }
 
     #[test]

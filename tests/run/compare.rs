@@ -110,3 +110,63 @@ pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
     );
     assert_eq!(ground.left(), [""; 0]);
 }
+
+/// The code of a check of one directory, three rounds of which meet a bound, miss it, or are too few.
+pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
+    let asked = |words: &[&str], rounds: &str, (code, remark, answer): (i32, &str, &str)| {
+        let ground = Ground::new();
+        let data = ground.make_dir("data");
+        let limits = ["--rounds", rounds, "--time", "30 s"];
+        let said = ground.stackrace(&[words, &limits[..]].concat());
+        said.ended(code).err_has(&format!("required: {remark}"));
+        // Lines of the page are broken where the terminal ends.
+        let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(answer), "{}", said.out);
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
+        // What nothing is required of is not measured.
+        let workloads = &Log::of(&ground).0[0]["workloads"];
+        assert_eq!(workloads.as_array().unwrap().len(), 1, "{workloads}");
+        let gate = ground.stackrace(&["gate"]);
+        gate.ended(code);
+        let gate = gate.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(gate.contains(answer), "{gate}");
+        let json = ground.stackrace(&["gate", "--json", "--undecided", "pass"]);
+        json.ended(if code == 7 { 7 } else { 0 });
+        let json: Value = serde_json::from_str(&json.out).unwrap();
+        assert_eq!(json["required"].as_array().unwrap().len(), 1, "{json}");
+    };
+    let most = |bound: &str, rounds: &str, code: i32, answer: &str| {
+        let bound = format!("fsync latency p50 <= {bound}");
+        let words = ["check", "data", "--require", &bound];
+        asked(&words, rounds, (code, &bound, answer));
+    };
+    most("1 h", "3", 0, "data meets it: fsync latency p50 ");
+    most("1 ns", "3", 7, "data does not meet it: fsync latency p50 ");
+    most("1 h", "2", 6, "No answer yet: 2 complete rounds");
+    // Without a bound it is measured, beside modelled drives and its own past.
+    let ground = Ground::new();
+    ground.make_dir("data");
+    for past in ["The first run that asks this", "than the run of 20"] {
+        let args = ["check", "data", "--rounds", "3", "--time", "20 s"];
+        let said = ground.stackrace(&args);
+        said.ended(0)
+            .err_has("no requirement is published for general");
+        let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "streaming write: ",
+            "3 complete rounds, compared with nothing.",
+            "Models of bare drives",
+            past,
+        ] {
+            assert!(flat.contains(part), "{}", said.out);
+        }
+    }
+    // The same question without the word, and with the limit that others published.
+    let published = "fsync latency p99 <= 10 ms (etcd's FAQ, https://";
+    let words = ["compare", "data", "--for", "etcd"];
+    asked(
+        &words,
+        "2",
+        (6, published, "No answer yet: 2 complete rounds"),
+    );
+}

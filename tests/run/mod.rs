@@ -504,6 +504,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         two_directories_are_compared_by_root,
         two_directories_are_compared_without_root,
         the_same_file_system_is_compared_only_where_one_insists,
+        one_directory_is_enough_or_not_or_that_is_not_certain_yet,
         a_full_disk_fails_its_trial_and_no_other,
         a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
         storage_that_hangs_is_named_and_keeps_neither_ctrl_c_nor_clean,

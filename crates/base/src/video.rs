@@ -11,6 +11,7 @@
 //! Units: bytes per second; MiB/s, as those manuals count, where people read.
 
 use crate::event::{Better, MetricHead};
+use crate::unit::UnitError;
 
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
@@ -63,6 +64,74 @@ fn needs((width, height, _, frames, seconds): Format, (_, bytes, pixels): Codec)
     pixels_per_s * f64::from(bytes) / f64::from(pixels)
 }
 
+/// Sources of the rates.
+const UNCOMPRESSED: &str = "Blackmagic Design's Desktop Video manual, https://documents.blackmagicdesign.com/UserManuals/DesktopVideoManual.pdf";
+const COMPRESSED: &str =
+    "Apple's ProRes white paper, https://www.apple.com/final-cut-pro/docs/Apple_ProRes.pdf";
+
+/// Every format with its name, the rate it needs in B/s, and the source.
+fn named_rates() -> impl Iterator<Item = (String, f64, &'static str)> {
+    let plain = FORMATS.into_iter().flat_map(|format| {
+        let (width, height, frames, ..) = format;
+        CODECS.into_iter().map(move |codec| {
+            let name = format!("{width}x{height} {frames} {}", codec.0);
+            (name, needs(format, codec), UNCOMPRESSED)
+        })
+    });
+    // Vendors count megabits of a million bits.
+    let packed = PRORES
+        .into_iter()
+        .map(|(name, megabits)| (name.to_owned(), f64::from(megabits) * 1e6 / 8.0, COMPRESSED));
+    plain.chain(packed)
+}
+
+/// The format that these words name, the rate it needs in B/s, and who says so.
+///
+/// # Errors
+/// There is none, or more than one of which it has all words.
+pub fn rate_of(text: &str) -> Result<(String, f64, &'static str), UnitError> {
+    let words = |text: &str| {
+        let lower = text.to_lowercase();
+        let words = lower.split([' ', ',']).filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let asked = words(text);
+    let shared = |name: &str| {
+        let own = words(name);
+        asked.iter().filter(|word| own.contains(word)).count()
+    };
+    let most = named_rates().map(|(name, ..)| shared(&name)).max();
+    // All words of ProRes 4444 are words of ProRes 4444 XQ, too.
+    let fewest = |(name, ..): &(String, f64, &str)| words(name).len();
+    let mut near: Vec<_> = named_rates()
+        .filter(|(name, ..)| Some(shared(name)) == most && most > Some(0))
+        .collect();
+    near.sort_by_key(fewest);
+    let whole = most == Some(asked.len()) && !near.is_empty();
+    let clear = near.len() == 1
+        || near
+            .get(1)
+            .is_some_and(|next| fewest(next) > fewest(&near[0]));
+    if whole && clear {
+        return Ok(near.swap_remove(0));
+    }
+    near.truncate(4);
+    let names: Vec<&str> = near.iter().map(|(name, ..)| name.as_str()).collect();
+    Err(UnitError {
+        what: match whole {
+            true => format!("\"{text}\" may be several formats"),
+            false => format!("there is no video format \"{text}\""),
+        },
+        next: match names.is_empty() {
+            true => "see: stackrace show video-formats".to_owned(),
+            false => format!(
+                "name one, as {}; see: stackrace show video-formats",
+                names.join("; ")
+            ),
+        },
+    })
+}
+
 /// One direction of the stream, B/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StreamRate {
@@ -98,9 +167,11 @@ pub fn heads() -> Vec<MetricHead> {
     ]
 }
 
-const WRITE_SLOWEST: &str = "write slowest second";
+/// Metric of the rate of the slowest second of recording.
+pub const WRITE_SLOWEST: &str = "write slowest second";
 const WRITE_MEAN: &str = "write throughput";
-const READ_SLOWEST: &str = "read slowest second";
+/// Metric of the rate of the slowest second of playing back.
+pub const READ_SLOWEST: &str = "read slowest second";
 const READ_MEAN: &str = "read throughput";
 /// A setting, not a measurement. It is recorded so that the other values answer for every format.
 const TIMES: &str = "asked of a format's rate";

@@ -35,7 +35,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
-pub use require::{BoundSide, Requirement, metrics_named};
+pub use require::{BoundSide, NamedQuantile, Requirement, metrics_named, split};
 pub use shell::shell;
 
 use std::borrow::Cow;

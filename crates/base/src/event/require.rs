@@ -67,6 +67,43 @@ impl BoundSide {
     }
 }
 
+/// Takes `fsync latency p99 <= 10 ms` apart: what is bounded, and the bound with its sign.
+///
+/// # Errors
+/// It has no sign, or nothing before it.
+pub fn split(text: &str) -> Result<(&str, &str), UnitError> {
+    let at = text.find(['<', '>', '≤', '≥']);
+    match at.map(|at| text.split_at(at)) {
+        Some((what, bound)) if !what.trim().is_empty() => Ok((what.trim(), bound.trim())),
+        _ => Err(UnitError {
+            what: format!("\"{text}\" requires nothing"),
+            next: "write a metric, a sign and a bound: \"fsync latency p99 <= 10 ms\"".to_owned(),
+        }),
+    }
+}
+
+/// A quantile of the latencies of a trial, as the name of a metric says it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NamedQuantile<'a> {
+    /// Kind of the operations: `read`, `write`, `fsync` …
+    pub op: &'a str,
+    /// Last word of the metric: `p99`.
+    pub word: &'a str,
+    /// Operations that it takes in a trial: ten beyond it.
+    pub needed: u64,
+}
+
+impl<'a> NamedQuantile<'a> {
+    /// The quantile that a metric is; `None` if it is another figure.
+    pub fn of(metric: &'a str) -> Option<Self> {
+        let (op, (_, word)) = (metric.split(' ').next()?, metric.rsplit_once(' ')?);
+        let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
+        let beyond = 1.0 - percent / 100.0;
+        let needed = (percent > 0.0 && beyond > 0.0).then(|| (10.0 / beyond).round() as u64)?;
+        Some(Self { op, word, needed })
+    }
+}
+
 impl Requirement {
     /// The requirements that `bound` (`<= 10 ms`) of `what` (`fsync latency p99`) means: one for each workload that has
     /// the metric, or of the workload that is named before it.
@@ -189,12 +226,6 @@ mod tests {
     use super::*;
     use crate::event::Better;
 
-    /// What is bounded, and the bound with its sign.
-    fn split(text: &str) -> (&str, &str) {
-        let (what, bound) = text.split_at(text.find(['<', '>', '≤', '≥']).unwrap());
-        (what.trim(), bound)
-    }
-
     fn heads() -> Vec<WorkloadHead> {
         let metric = |name: &str, unit: &str, better| MetricHead::new(name, unit, better);
         let head = |name: &str, metrics: Vec<MetricHead>| WorkloadHead {
@@ -225,7 +256,7 @@ mod tests {
     fn a_requirement_is_read_as_people_write_it() {
         let heads = heads();
         let read = |text: &str| {
-            let (what, bound) = split(text);
+            let (what, bound) = split(text).unwrap();
             let found = Requirement::read(what, bound, &heads).unwrap();
             assert_eq!(found.len(), 1, "{text}");
             let one = &found[0];
@@ -261,7 +292,7 @@ mod tests {
             ),
             ("weather <= 10 ms", "there are: operations, fsync"),
         ] {
-            let (what, bound) = split(text);
+            let (what, bound) = split(text).unwrap();
             let said = Requirement::read(what, bound, &heads)
                 .unwrap_err()
                 .to_string();
@@ -269,6 +300,25 @@ mod tests {
         }
         let said = Requirement::read("throughput", "5 MB/s", &heads).unwrap_err();
         assert!(said.next.contains("\"<= 5 MB/s\""), "{said}");
+        for text in ["", "<= 10 ms", "fsync latency p99"] {
+            assert!(split(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_takes_ten_operations_beyond_it() {
+        let needed = |metric| NamedQuantile::of(metric).map(|it| (it.op, it.needed));
+        assert_eq!(needed("fsync latency p99"), Some(("fsync", 1000)));
+        assert_eq!(needed("write frame time p99.9"), Some(("write", 10_000)));
+        assert_eq!(needed("read latency p50"), Some(("read", 20)));
+        for other in [
+            "throughput",
+            "write slowest second",
+            "read latency mean",
+            "x p100",
+        ] {
+            assert_eq!(needed(other), None, "{other}");
+        }
     }
 
     #[test]

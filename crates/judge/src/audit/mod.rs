@@ -32,7 +32,7 @@ mod processor;
 mod promised;
 mod reading;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod set_ups;
 mod short;
 mod squeezed;

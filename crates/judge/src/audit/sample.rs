@@ -19,7 +19,7 @@ pub(super) fn device(name: &str) -> DeviceCounted {
 }
 
 /// A number of operations of a kind, each of so many bytes.
-pub(super) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservation {
+pub(crate) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservation {
     OperationObservation {
         op: op.to_owned(),
         count,
@@ -37,7 +37,7 @@ pub(super) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservatio
 }
 
 /// One second in which nothing happened.
-pub(super) fn trial() -> Observation {
+pub(crate) fn trial() -> Observation {
     let phase = serde_json::json!({
         "name": "measure", "elapsed_ns": 1_000_000_000u64, "engine": "sync", "clock": "tsc",
         "depth_achieved": 1.0, "operations": [], "step_ns": 100_000_000, "series": [],

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::course::PhaseCourse;
 use super::effects::EffectTable;
-use super::enough::RequiredRow;
+use super::enough::{self, Enough, RequiredRow};
 use super::slices::OrderEffect;
 use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
 
@@ -111,4 +111,29 @@ impl VerdictGrounds<'_> {
 fn dropped(rows: &[ConfigurationRow], name: &str) -> bool {
     let mut rows = rows.iter();
     rows.any(|row| row.name == name && row.dropped_after.is_some())
+}
+
+impl Verdict {
+    /// The answer of one configuration; `None` if nothing is required.
+    pub fn enough_of(&self, configuration: usize) -> Option<Enough> {
+        let required = !self.required.is_empty();
+        required.then(|| enough::of(&self.required, configuration))
+    }
+
+    /// The answer of the run: one configuration that meets all is enough; `None` if nothing is required.
+    pub fn enough(&self) -> Option<Enough> {
+        let mut each: Vec<usize> = self.required.iter().map(|row| row.configuration).collect();
+        each.dedup();
+        let words: Vec<Enough> = each
+            .into_iter()
+            .map(|it| enough::of(&self.required, it))
+            .collect();
+        let any = |word| words.contains(&word);
+        match (any(Enough::Meets), any(Enough::Open)) {
+            _ if words.is_empty() => None,
+            (true, _) => Some(Enough::Meets),
+            (_, true) => Some(Enough::Open),
+            _ => Some(Enough::Fails),
+        }
+    }
 }

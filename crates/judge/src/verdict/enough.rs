@@ -11,7 +11,7 @@ use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_le
 
 use super::statement::{Interval, More};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use stackrace_base::event::{BoundSide, Decide, MetricHead, Requirement};
+use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
 use stackrace_base::unit::{self, counted, listed_names};
 
 /// Difference from the bound that counts as one: any.
@@ -48,6 +48,10 @@ pub struct RequiredRow {
     pub value: Option<Interval>,
     /// The answer.
     pub enough: Enough,
+    /// Operations of the trial that has fewest, where they are too few for a quantile to say that it is enough; `None` if
+    /// they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
     /// Logarithms of value over bound, one for each round.
     #[serde(skip)]
     logs: Vec<f64>,
@@ -67,6 +71,10 @@ impl RequiredRow {
         let range = format!("({} to {})", shown(value.low), shown(value.high));
         // The end of the interval that is nearest to the bound: so much is sure.
         let apart = match (value.low > self.bound, value.high < self.bound) {
+            (true, _) if value.low >= 2.0 * self.bound => {
+                let times = unit::digits(value.low / self.bound);
+                format!(", at least {times} times as much")
+            }
             (true, _) => format!(
                 ", at least {} above it",
                 unit::percent(value.low / self.bound - 1.0)
@@ -77,8 +85,13 @@ impl RequiredRow {
             ),
             _ => String::new(),
         };
+        let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
+        let few = few.map_or(String::new(), |(count, quantile)| {
+            let (word, needed) = (quantile.word, quantile.needed);
+            format!("; a trial has only {count} operations, and {word} takes {needed}: give it more time")
+        });
         format!(
-            "{} {} {range}; {bound}{apart}",
+            "{} {} {range}; {bound}{apart}{few}",
             self.metric.name,
             shown(value.estimate)
         )
@@ -124,6 +137,13 @@ fn row(
         true => (None, Enough::Open),
         false => judged(&values, log_step, required, alpha(table)),
     };
+    // Too few operations see too little of the tail: their quantile is too small, so that one beyond the bound is sure.
+    let few = fewest_operations(table, configuration, required.workload, &metric.name);
+    let operations = few.filter(|_| enough == Enough::Meets);
+    let enough = match operations {
+        Some(_) => Enough::Open,
+        None => enough,
+    };
     Some(RequiredRow {
         configuration,
         name: head.configurations[configuration].name.clone(),
@@ -133,12 +153,33 @@ fn row(
         bound: required.bound,
         value,
         enough,
+        operations,
         logs: values
             .iter()
             .map(|value| ln(value / required.bound))
             .collect(),
         log_step,
     })
+}
+
+/// Operations of the trial that has fewest of those that a quantile is of; `None` if they are enough, or not counted.
+fn fewest_operations(
+    table: &ObservationTable<'_>,
+    configuration: usize,
+    workload: usize,
+    metric: &str,
+) -> Option<u64> {
+    let quantile = NamedQuantile::of(metric)?;
+    let all = table.evidence.trials.iter();
+    let own = all.filter(|it| (it.configuration, it.workload) == (configuration, workload));
+    let counts = own.map(|trial| {
+        let operations = trial.phases.iter().flat_map(|phase| &phase.operations);
+        let operations = operations.filter(|it| it.op == quantile.op);
+        operations.map(|it| it.count).sum::<u64>()
+    });
+    // What a program of its own counts is not on record.
+    let fewest = counts.filter(|count| *count > 0).min()?;
+    (fewest < quantile.needed).then_some(fewest)
 }
 
 /// Error of one statement over all looks.
@@ -177,9 +218,12 @@ fn judged(
     (value, enough)
 }
 
-/// Returns true if nothing about the requirements of a configuration is open.
+/// Returns true if further rounds would answer nothing more about the requirements of a configuration.
 pub(super) fn is_closed(rows: &[RequiredRow], configuration: usize) -> bool {
-    of(rows, configuration) != Enough::Open
+    let own = rows.iter().filter(|row| row.configuration == configuration);
+    // More rounds do not make trials longer.
+    let open = own.filter(|row| row.enough == Enough::Open && row.operations.is_none());
+    of(rows, configuration) != Enough::Open || open.count() == 0
 }
 
 /// Returns true if all that is required is answered, of the configurations that are still measured.
@@ -275,6 +319,7 @@ pub(super) fn more(rows: &[RequiredRow], table: &ObservationTable<'_>) -> Option
         table.live(row.configuration)
             && !is_closed(rows, row.configuration)
             && row.enough == Enough::Open
+            && row.operations.is_none()
     };
     let open: Vec<&RequiredRow> = rows.iter().filter(open).collect();
     if open.is_empty() || table.evidence.imported {
@@ -282,7 +327,7 @@ pub(super) fn more(rows: &[RequiredRow], table: &ObservationTable<'_>) -> Option
     }
     let further = |row: &&RequiredRow| {
         let total = rounds_to_decide(&row.logs, row.log_step, alpha(table), NO_MARGIN)?;
-        Some(total - u32::try_from(row.logs.len()).unwrap_or(total))
+        Some(total.saturating_sub(u32::try_from(row.logs.len()).unwrap_or(total)))
     };
     let all: Option<Vec<u32>> = open.iter().map(further).collect();
     let rounds = all.and_then(|all| all.into_iter().max());

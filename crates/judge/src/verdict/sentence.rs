@@ -9,7 +9,7 @@ use super::fragment::{bound, finer, known_to, range, tells, times};
 use super::guarantee;
 use super::headline::{self, against, both, ends, turned};
 use super::imported;
-use super::statement::{Comparison, Interval, More, State, VerdictWord};
+use super::statement::{Comparison, ConfigurationRow, Interval, More, State, VerdictWord};
 use super::table::Evidence;
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, counted, listed, listed_names};
@@ -57,9 +57,29 @@ pub(super) fn whole(
     )
 }
 
+/// The first figure of each workload of one configuration; `None` if it has none.
+fn measured(row: &ConfigurationRow) -> Option<String> {
+    let cells = row.cells.iter().filter(|cell| cell.primary);
+    let figures = cells.filter_map(|cell| {
+        let figure = unit::of_metric(&cell.metric.unit, cell.value?.estimate);
+        Some(format!("{} {figure}", cell.workload_name))
+    });
+    let figures: Vec<String> = figures.take(DETAILS_MAX).collect();
+    (!figures.is_empty()).then(|| figures.join(", "))
+}
+
 /// The answer of a comparison.
 fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
+    if let [alone] = judged.configurations
+        && let Some(measured) = measured(alone)
+    {
+        return format!(
+            "{}: {measured}; {}, compared with nothing.",
+            alone.name,
+            counted(judged.rounds as usize, "complete round")
+        );
+    }
     if head.configurations.len() < 2 || judged.overall.is_empty() {
         return format!(
             "{} measured in {}; the study compares nothing.",

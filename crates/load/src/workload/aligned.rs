@@ -145,6 +145,10 @@ impl Workload for Aligned {
         self.workload.slicing()
     }
 
+    fn operations_most(&self, op: &str) -> Option<u64> {
+        self.workload.operations_most(op)
+    }
+
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
         self.workload.offered_per_s(phase)
     }

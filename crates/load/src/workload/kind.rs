@@ -256,6 +256,10 @@ pub trait Workload: Send + Sync {
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {
         None
     }
+    /// Most operations of a kind (`read`, `write`, `fsync`) that one trial does; `None` if only the trial tells.
+    fn operations_most(&self, _op: &str) -> Option<u64> {
+        None
+    }
     /// Checks that a file or device that exists can take the place of its data, and will only be
     /// read.
     ///

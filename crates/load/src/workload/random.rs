@@ -167,6 +167,10 @@ impl Workload for Random {
         self.io.slicing()
     }
 
+    fn operations_most(&self, op: &str) -> Option<u64> {
+        self.io.operations_most(op)
+    }
+
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
         self.io.offered_per_s().filter(|_| phase == 0)
     }

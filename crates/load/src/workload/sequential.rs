@@ -117,13 +117,18 @@ impl Workload for Sequential {
     }
 
     fn figures(&self) -> Vec<Figure<'_>> {
-        let figures = vec![
+        let mut figures = vec![
             Figure::throughput(),
             Figure::operations(),
             Figure::latency(self.op(), Latency::P50),
             Figure::latency(self.op(), Latency::P99),
             Figure::latency(self.op(), Latency::P999),
         ];
+        // One at the end is part of the time, and no distribution.
+        if self.io.durability.fsync_every.is_some() {
+            let all = [Latency::P50, Latency::P95, Latency::P99];
+            figures.extend(all.map(|which| Figure::latency(Op::Fsync, which)));
+        }
         self.io.figures(figures, PRIMARY_OPEN, &[self.op()])
     }
 
@@ -164,6 +169,10 @@ impl Workload for Sequential {
 
     fn slicing(&self) -> Slicing {
         self.io.slicing()
+    }
+
+    fn operations_most(&self, op: &str) -> Option<u64> {
+        self.io.operations_most(op)
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {

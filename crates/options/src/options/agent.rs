@@ -1,6 +1,8 @@
 //! What is put on another machine, as the command line says it.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::clients::Serving;
 
 /// The option that puts this program on the machines of `--on`, or not.
 #[derive(Debug, Args)]
@@ -25,4 +27,13 @@ impl AgentArgs {
     pub fn is_none(&self) -> bool {
         self.agent == AgentChoice::None
     }
+}
+
+/// Work of this program on another machine.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum AgentVerb {
+    /// Carry out requests from standard input
+    Serve(Serving),
+    /// Print the BLAKE3 hash of this program
+    Hash,
 }

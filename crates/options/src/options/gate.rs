@@ -12,32 +12,37 @@ pub struct Gate {
     /// more
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
-    /// The limit: how much worse is too much
+    /// The limit: how much worse is too much; without it, what the run requires ([require], check)
     #[arg(long, value_name = "SHARE")]
-    pub worse_than: String,
-    /// The configuration to judge [default: the second of two, or the only one]
+    pub worse_than: Option<String>,
+    /// The configuration to judge [default: the second of two, or the only one; of what is required: any]
     #[arg(long, value_name = "NAME")]
     pub configuration: Option<String>,
     /// Compare with this configuration of the same run, round by round [default: the first of two]
     // The other side is the one or the other.
-    #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "baseline",
+        requires = "worse_than"
+    )]
     pub against: Option<String>,
     /// Compare with another run instead, unpaired; if it has several configurations, with the one
     /// of the same name. Repeat it: an answer needs three runs on each side
-    #[arg(long, value_name = "RUN[/NAME]")]
+    #[arg(long, value_name = "RUN[/NAME]", requires = "worse_than")]
     pub baseline: Vec<String>,
     /// Compare even different work or different machines; the notes say what differs
     // With a side of the same run nothing is compared that could differ.
     #[arg(long, requires = "baseline", conflicts_with = "against")]
     pub anyway: bool,
     /// Only this workload; may be given several times [default: the overall figure]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "worse_than")]
     pub workload: Vec<String>,
     /// This metric of the workloads [default: the primary one of each]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "worse_than")]
     pub metric: Option<String>,
     /// Confidence of all statements together [default: the run's]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", requires = "worse_than")]
     pub confidence: Option<String>,
     /// Exit code of an undecided question
     #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
@@ -47,10 +52,10 @@ pub struct Gate {
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
     /// Also write a JUnit file, which CI systems show beside the tests; each figure is a test case
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "worse_than")]
     pub junit: Option<PathBuf>,
     /// Print Markdown, for the summary of a CI job
-    #[arg(long)]
+    #[arg(long, requires = "worse_than")]
     pub markdown: bool,
 }
 

@@ -7,12 +7,14 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 mod agent;
+mod check;
 mod clients;
 mod crash;
 mod doctor;
 mod drive;
 mod gate;
 mod lab;
+mod limits;
 mod output;
 mod own_program;
 mod permitted;
@@ -21,7 +23,8 @@ mod resume;
 mod stored;
 mod there;
 
-pub use agent::AgentArgs;
+pub use agent::{AgentArgs, AgentVerb};
+pub use check::Check;
 pub use clients::{Allocation, ClientsArgs, Serving};
 pub use crash::CrashVerb;
 pub use doctor::Doctor;
@@ -31,6 +34,7 @@ pub use lab::{
     DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
     MountAfp, PowerWord, SYSTEM,
 };
+pub use limits::HowLong;
 pub use output::OutputArgs;
 pub use own_program::OwnProgramArgs;
 pub use permitted::Permitted;
@@ -44,8 +48,8 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done                                4  this machine cannot (root, tool, module)
   1  internal error                      5  a trial failed
-  2  usage                               6  undecided (only with --decide, and gate)
-  3  refused, nothing was touched        7  worse than allowed (only gate)
+  2  usage                               6  not certain (--decide, gate, check)
+  3  refused, nothing was touched        7  worse than allowed (gate, check)
                                        130  interrupted; what was measured is kept";
 
 /// A directory that was named. An empty variable would otherwise be reported without its name.
@@ -107,6 +111,8 @@ pub enum Colour {
 pub enum CliVerb {
     /// Compare existing directories now; needs neither root nor a study
     Compare(Compare),
+    /// Is one directory enough? It meets what is required, it does not, or that is not certain yet
+    Check(Check),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
     Lab(Lab),
     /// Run one workload once on a directory, file or device, and show the result
@@ -175,23 +181,15 @@ pub enum CliVerb {
     },
 }
 
-/// Work of this program on another machine.
-#[derive(Debug, Clone, Copy, Subcommand)]
-pub enum AgentVerb {
-    /// Carry out requests from standard input
-    Serve(Serving),
-    /// Print the BLAKE3 hash of this program
-    Hash,
-}
-
 /// Arguments of `stackrace compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Directories on the storage to compare; each gets a private subdirectory that is removed again
+    /// Directories on the storage to compare; each gets a private subdirectory that is removed again. One alone is
+    /// measured, as by `check`
     #[arg(required = true, num_args = 1.., value_name = "DIR")]
     pub directories: Vec<PathBuf>,
     /// What the storage is for: general, database, postgresql, files, mail, photos, video, vm-images,
-    /// containers, backup, build; of several clients: ior, mdtest, io500
+    /// containers, backup, build, etcd, nas-gigabit, surveillance; of several clients: ior, mdtest, io500
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub purpose: String,
     /// Time limit [default: 2 min]
@@ -285,17 +283,6 @@ pub struct Deciding {
     /// Exit with 6 if the question stays undecided
     #[arg(long)]
     pub decide: bool,
-}
-
-/// Limits of a run. A verdict is as sure however long it takes: checks have no fixed number.
-#[derive(Debug, Args)]
-pub struct HowLong {
-    /// Run at most this many rounds; without --time they may take any time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub rounds: Option<u32>,
-    /// Go on until the question is decided, without a time limit
-    #[arg(long, conflicts_with_all = ["rounds", "time"])]
-    pub until_decided: bool,
 }
 
 /// Arguments of `stackrace run`.

@@ -256,6 +256,7 @@ pub const OPTIONS: &[PlacedOption] = &[
         )],
     ),
     everywhere("quick"),
+    everywhere("require"),
     of(
         &[],
         "restore",
@@ -314,7 +315,8 @@ pub const OPTIONS: &[PlacedOption] = &[
 const PLACES_OF_CLEAN: &[AskedPlace] = &[Here, Ssh, Shell, Clients];
 
 /// The commands that work at a place, and at which ones.
-pub const COMMANDS: [(&str, &[AskedPlace]); 6] = [
+pub const COMMANDS: [(&str, &[AskedPlace]); 7] = [
+    ("check", &[Here]),
     ("clean", PLACES_OF_CLEAN),
     ("compare", &[Here, Clients]),
     ("load", &[Here]),

@@ -1,7 +1,7 @@
 //! Which purpose a word means that is not one.
 
 /// Programs and kinds of data, and the purpose that is about them.
-const MEANT: [(&str, &[&str]); 11] = [
+const MEANT: [(&str, &[&str]); 13] = [
     (
         "general",
         &["all", "any", "default", "everything", "home", "server"],
@@ -52,9 +52,11 @@ const MEANT: [(&str, &[&str]); 11] = [
             "builds", "cargo", "ci", "compile", "compiler", "gcc", "make",
         ],
     ),
+    ("files", &["documents", "nextcloud", "samba", "share"]),
+    ("nas-gigabit", &["nas", "gigabit", "ethernet", "1gbe"]),
     (
-        "files",
-        &["documents", "nas", "nextcloud", "samba", "share"],
+        "surveillance",
+        &["cameras", "cctv", "frigate", "nvr", "zoneminder"],
     ),
     ("mail", &["cyrus", "dovecot", "imap", "maildir", "postfix"]),
     ("photos", &["images", "lightroom", "pictures", "raw"]),

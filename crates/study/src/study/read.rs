@@ -147,8 +147,8 @@ impl<'a> Reader<'a> {
             configurations = builder.configurations(combinations, names);
             heads = builder.heads(&mut configurations);
         }
-        let required = reader.field("require");
-        require::read(required, &heads, &mut decide, &mut reader.refusals);
+        let required = (reader.field("require"), &*heads, &*configurations);
+        require::read(required, &mut decide, &mut reader.refusals);
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
         let (Some(decide), Some(policy), true) = (decide, policy, findings.is_empty()) else {

@@ -1,6 +1,7 @@
 //! Requirements on made-up devices: planted truth in, *meets it*, *does not*, *not certain yet* out.
 
 use super::*;
+use crate::audit::sample::{operation, trial};
 use stackrace_base::event::{BoundSide, Requirement};
 
 /// Noise of a quantile from round to round, on the log scale.
@@ -49,12 +50,6 @@ fn verdict(truth: f64, seed: u64) -> Verdict {
     last.unwrap()
 }
 
-/// The answer for the one configuration; `None` if nothing is required.
-fn answer(verdict: &Verdict) -> Option<Enough> {
-    let required = !verdict.required.is_empty();
-    required.then(|| super::super::enough::of(&verdict.required, 0))
-}
-
 #[test]
 fn devices_away_from_the_bound_are_told_right_every_time() {
     for (truth, word) in [
@@ -65,7 +60,7 @@ fn devices_away_from_the_bound_are_told_right_every_time() {
         for seed in 0..20 {
             let verdict = verdict(truth, 1000 + seed);
             assert_eq!(
-                answer(&verdict),
+                verdict.enough(),
                 Some(word),
                 "{truth}: {}",
                 verdict.sentence
@@ -77,7 +72,7 @@ fn devices_away_from_the_bound_are_told_right_every_time() {
 
 #[test]
 fn devices_at_the_bound_are_seldom_told_anything() {
-    let wrong = (0..200).filter(|seed| answer(&verdict(10.0, 5000 + seed)) != Some(Enough::Open));
+    let wrong = (0..200).filter(|seed| verdict(10.0, 5000 + seed).enough() != Some(Enough::Open));
     let wrong = wrong.count();
     assert!(wrong <= 10, "{wrong} of 200");
 }
@@ -114,7 +109,7 @@ fn of_several_configurations_it_is_said_which_ones_meet_it() {
     let verdict = judge(&evidence(&head, &data, 20));
     let said = "a meets it; b does not meet it; not certain yet whether c meets it. ";
     assert!(verdict.sentence.starts_with(said), "{}", verdict.sentence);
-    assert_eq!(answer(&verdict), Some(Enough::Meets));
+    assert_eq!(verdict.enough(), Some(Enough::Meets));
     assert_eq!(verdict.details.len(), 3, "{:?}", verdict.details);
     assert!(!may_stop(&verdict, &head.decide), "c is open");
 }
@@ -124,5 +119,33 @@ fn a_log_that_requires_what_it_does_not_have_is_judged_all_the_same() {
     let mut head = asked(&[&["a"]]);
     head.decide.required[0].metric = 7;
     let data = devices(&[8.0], 1);
-    assert_eq!(answer(&judge(&evidence(&head, &data, 3))), None);
+    assert_eq!(judge(&evidence(&head, &data, 3)).enough(), None);
+}
+
+#[test]
+fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
+    let head = asked(&[&["a"]]);
+    let answered = |truth: f64, count: u64| {
+        let mut data = devices(&[truth], 1);
+        for one in &mut data {
+            let mut phase = trial().phases.remove(0);
+            phase.operations = vec![operation("fsync", count, 4096)];
+            one.phases = vec![phase];
+        }
+        let verdict = judge(&evidence(&head, &data, 20));
+        (
+            verdict.enough(),
+            may_stop(&verdict, &head.decide),
+            verdict.sentence,
+        )
+    };
+    assert_eq!(answered(5.0, 1000).0, Some(Enough::Meets));
+    assert_eq!(answered(30.0, 999).0, Some(Enough::Fails));
+    let (enough, stops, said) = answered(5.0, 999);
+    assert_eq!(enough, Some(Enough::Open));
+    assert!(stops, "further rounds are not longer: {said}");
+    assert!(
+        said.contains("only 999 operations, and p99 takes 1000: give it more time"),
+        "{said}"
+    );
 }

@@ -321,7 +321,9 @@ fn a_single_configuration_is_described_and_nothing_is_claimed() {
     let verdict = judge(&evidence(&head, &data, 5));
     assert!(verdict.overall.is_empty());
     assert!(
-        verdict.sentence.contains("the study compares nothing"),
+        verdict
+            .sentence
+            .contains("5 complete rounds, compared with nothing"),
         "{}",
         verdict.sentence
     );

@@ -99,16 +99,8 @@ impl BlockIo {
             },
             bytes: self.file_bytes(),
         };
-        let pass = match self.access {
-            AccessPattern::Sequential | AccessPattern::OncePerPass => Some(self.blocks()),
-            _ => None,
-        };
-        let passes = pass.filter(|_| self.passes > 0);
-        let passes = passes.map(|pass| pass.saturating_mul(self.passes));
-        let ops = match (passes, self.operations) {
-            (Some(passes), Some(asked)) => Some(passes.min(asked)),
-            (passes, asked) => passes.or(asked),
-        };
+        let pass = self.operations_of_a_pass();
+        let ops = self.operations_at_most();
         Spec {
             targets: (0..self.files).map(target).collect(),
             block_sizes: self.block_sizes.clone(),
@@ -297,6 +289,36 @@ impl BlockIo {
             measured_ns: self.time_ns,
             files: u64::from(self.files),
             working_set_bytes: self.size,
+        }
+    }
+
+    /// Operations of one pass; `None` if blocks are drawn, so that there is none.
+    fn operations_of_a_pass(&self) -> Option<u64> {
+        match self.access {
+            AccessPattern::Sequential | AccessPattern::OncePerPass => Some(self.blocks()),
+            _ => None,
+        }
+    }
+
+    /// Operations after which it ends; `None` if it does not end by their number.
+    fn operations_at_most(&self) -> Option<u64> {
+        let pass = self.operations_of_a_pass().filter(|_| self.passes > 0);
+        let passes = pass.map(|pass| pass.saturating_mul(self.passes));
+        match (passes, self.operations) {
+            (Some(passes), Some(asked)) => Some(passes.min(asked)),
+            (passes, asked) => passes.or(asked),
+        }
+    }
+
+    /// Most operations of a kind that it does; `None` if it does not end by their number, or does none of that kind.
+    pub fn operations_most(&self, op: &str) -> Option<u64> {
+        let all = self.operations_at_most()?;
+        let share = |share: f64| (all as f64 * share) as u64;
+        match op {
+            "read" => Some(share(self.read_share)),
+            "write" => Some(share(1.0 - self.read_share)),
+            "fsync" => Some(all / self.durability.fsync_every?.get()),
+            _ => None,
         }
     }
 

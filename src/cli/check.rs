@@ -1,0 +1,143 @@
+//! `stackrace check`: whether one directory is enough.
+
+use super::answer;
+use super::args::{Check, OutputArgs};
+use super::failure::Failure;
+use super::output;
+use super::run::time;
+use super::setting::Setting;
+use super::terminal::print;
+use super::words::{no_such, unknown};
+use crate::commands::compare::{self, CompareRequest};
+use crate::commands::standing;
+use stackrace_base::event::split;
+use stackrace_base::unit;
+use stackrace_judge::verdict::Verdict;
+use stackrace_places::place::options::AskedPlace;
+use stackrace_results::record::Record;
+use stackrace_run::execute::FinishedRun;
+use stackrace_run::prepare::observer::Observer as _;
+use stackrace_run::prepare::study_file::Overrides;
+use stackrace_study::purpose::{self, Purpose, RequiredBound};
+
+/// Carries out `stackrace check`; gives its exit code.
+pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
+    let (purpose, published) = purpose_asked(&verb.purpose)?;
+    let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
+    let time_asked = time("--time", verb.time.as_ref())?;
+    let required = match verb.require.is_empty() {
+        true => published,
+        false => typed(&verb.require)?,
+    };
+    let request = CompareRequest {
+        directories: vec![verb.directory],
+        purpose,
+        time_ns: time_asked.unwrap_or(compare::TIME_NS),
+        quick: false,
+        size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
+        like: None,
+        each: false,
+        anyway: verb.anyway,
+        warm: verb.warm,
+        clients: None,
+        required,
+        overrides: Overrides {
+            time_max_ns: time_asked,
+            rounds_max: verb.how_long.rounds,
+            until_decided: verb.how_long.until_decided,
+            ..Overrides::default()
+        },
+    };
+    if request.required.is_empty() && !verb.print_study {
+        setting.remark(&format!(
+            "no requirement is published for {}, so this only measures; for an answer: --require \"METRIC <= BOUND\"",
+            purpose.name
+        ));
+    }
+    setting.typed.check(AskedPlace::Here)?;
+    output::check_before_run(verb.output.html.as_deref())?;
+    setting.events.name(verb.output.events.as_deref())?;
+    let prepared = compare::prepare(&setting.session, &request, setting)?;
+    if verb.print_study {
+        print(&prepared.printed(&request.overrides));
+        return Ok(0);
+    }
+    let finished = compare::run(&setting.session, &request, prepared, setting)?;
+    finish(setting, finished, (&request, false), &verb.output)
+}
+
+/// Shows what a run found, of one directory also where that stands.
+pub(super) fn finish(
+    setting: &Setting,
+    run: FinishedRun,
+    (request, decide): (&CompareRequest, bool),
+    output: &OutputArgs,
+) -> Result<u8, Failure> {
+    answer::finish_with(
+        setting,
+        run,
+        output,
+        (decide, &|record, verdict| {
+            stands(setting, request, record, verdict)
+        }),
+    )
+}
+
+/// Where one directory stands: beside its own past, and beside drives where nothing is required of it; nothing of several.
+fn stands(
+    setting: &Setting,
+    request: &CompareRequest,
+    record: &Record,
+    verdict: &Verdict,
+) -> Vec<String> {
+    if request.directories.len() > 1 {
+        return Vec::new();
+    }
+    let mut said = standing::past(&setting.session, record, verdict);
+    if request.required.is_empty() {
+        said.extend(standing::beside_drives(verdict, request.purpose));
+    }
+    said
+}
+
+/// The bounds that were typed.
+///
+/// # Errors
+/// A bound has no sign, or no metric before it.
+fn typed(all: &[String]) -> Result<Vec<RequiredBound>, Failure> {
+    let bound = |text: &String| {
+        let (metric, bound) =
+            split(text).map_err(|why| Failure::usage(format!("--require: {why}")))?;
+        Ok(RequiredBound {
+            metric: metric.to_owned(),
+            bound: bound.to_owned(),
+            source: None,
+        })
+    };
+    all.iter().map(bound).collect()
+}
+
+/// Finds a purpose by its name, and what it requires of one directory; `video:FORMAT` and `surveillance:16x4Mbit/s` say
+/// more than a name.
+///
+/// # Errors
+/// There is none of that name, and the nearest is named; or what is said after the colon is wrong.
+pub(super) fn purpose_asked(word: &str) -> Result<(&'static Purpose, Vec<RequiredBound>), Failure> {
+    let (name, detail) = match word.split_once(':') {
+        Some((name, detail)) => (name, Some(detail.trim())),
+        None => (word, None),
+    };
+    let purpose = purpose::find(name).ok_or_else(|| {
+        let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
+        match purpose::meant(name) {
+            Some(meant) => no_such("purpose", name, Some(meant), &names),
+            None => unknown("purpose", name, &names),
+        }
+    })?;
+    let required = purpose::required(purpose.name, detail)
+        .map_err(|why| Failure::usage(format!("--for {name}: {}", why.what)).next(why.next))?;
+    Ok(match detail {
+        Some(_) => (purpose.with_detail(), required),
+        None => (purpose, required),
+    })
+}

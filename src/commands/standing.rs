@@ -1,0 +1,245 @@
+//! Where one directory stands: against its own earlier runs, and beside modelled drives and what their makers publish.
+
+use stackrace_base::event::Better;
+use stackrace_base::setting::Value;
+use stackrace_base::unit::{self, counted};
+use stackrace_drives::{Card, Claim, Load, Origin};
+use stackrace_judge::verdict::{Evidence, MetricCell, Verdict, judge};
+use stackrace_results::record::Record;
+use stackrace_run::prepare::context::Context;
+use stackrace_stats::elementary::ln;
+use stackrace_stats::{mean, median, t_quantile, variance};
+use stackrace_study::purpose::{Purpose, PurposeWorkload, WorkloadSize};
+
+use crate::sizes::memory;
+
+/// Earlier runs without which nothing is certain.
+const RUNS_LEAST: usize = 3;
+/// Error of all statements on the past together.
+const ERROR: f64 = 0.05;
+/// Bytes of a modelled SSD: its timing does not depend on them.
+const SSD_BYTES: u64 = 4 << 30;
+const KIB: u64 = 1024;
+
+/// A sentence for each workload: how it compares with the runs before that asked the same.
+pub(crate) fn past(context: &Context, record: &Record, verdict: &Verdict) -> Vec<String> {
+    let earlier = memory::earlier(context, record);
+    let Some(oldest) = earlier
+        .last()
+        .map(|it| it.head.run.chars().take(DATE).collect())
+    else {
+        return vec!["The first run that asks this: later ones are compared with it".to_owned()];
+    };
+    let judged: Vec<Verdict> = earlier.iter().map(|it| judge(&Evidence::of(it))).collect();
+    let cells: Vec<&MetricCell> = primary(verdict).collect();
+    let error = ERROR / cells.len().max(1) as f64;
+    let said = cells.iter().filter_map(|cell| {
+        let same = |other: &&MetricCell| other.workload_name == cell.workload_name;
+        let before = judged.iter().filter_map(|it| primary(it).find(same)?.value);
+        let before: Vec<f64> = before.map(|value| value.estimate).collect();
+        against(cell, &before, &oldest, error)
+    });
+    said.collect()
+}
+
+/// Characters of a date at the beginning of a run's id.
+const DATE: usize = 10;
+
+fn primary(verdict: &Verdict) -> impl Iterator<Item = &MetricCell> {
+    let row = verdict.configurations.first();
+    let cells = row.into_iter().flat_map(|row| &row.cells);
+    cells.filter(|cell| cell.primary)
+}
+
+/// `streaming write: 4 % slower than the median of 5 runs since 2026-06-01 (212 MB/s): not certain`
+fn against(cell: &MetricCell, before: &[f64], since: &String, error: f64) -> Option<String> {
+    let (now, usual) = (cell.value?.estimate, median(before)?);
+    let share = match cell.metric.better {
+        Better::Higher => now / usual - 1.0,
+        Better::Lower => usual / now - 1.0,
+    };
+    let word = if share < 0.0 { "slower" } else { "faster" };
+    let sure = match is_another(now, before, error) {
+        true => "certain",
+        false => "not certain",
+    };
+    Some(format!(
+        "{}: {} {word} than {} ({}): {sure}",
+        cell.workload_name,
+        unit::percent(share.abs()),
+        match before.len() {
+            1 => format!("the run of {since}"),
+            several => format!("the median of {} since {since}", counted(several, "run")),
+        },
+        unit::of_metric(&cell.metric.unit, usual)
+    ))
+}
+
+/// Returns true if a value is none that the earlier ones let one expect of a further run.
+fn is_another(now: f64, before: &[f64], error: f64) -> bool {
+    if before.len() < RUNS_LEAST {
+        return false;
+    }
+    let logs: Vec<f64> = before.iter().map(|value| ln(*value)).collect();
+    let count = logs.len() as f64;
+    // Of one more run, not of their mean: that run has a noise of its own.
+    let spread = (variance(&logs) * (1.0 + 1.0 / count)).sqrt();
+    let reach = t_quantile(1.0 - error / 2.0, count - 1.0) * spread;
+    (ln(now) - mean(&logs)).abs() > reach
+}
+
+/// A sentence for each workload that drives are described by, and one that says what they are.
+pub(crate) fn beside_drives(verdict: &Verdict, purpose: &Purpose) -> Vec<String> {
+    let known = primary(verdict).filter_map(|cell| {
+        let part = purpose
+            .parts
+            .iter()
+            .find(|it| it.name == cell.workload_name)?;
+        among(cell, load_of(part)?)
+    });
+    let mut said: Vec<String> = known.collect();
+    if !said.is_empty() {
+        said.push("Models of bare drives, not measurements: a file system, caches and other work lie between. Their sources: stackrace show drives NAME".to_owned());
+    }
+    said
+}
+
+/// Requests of a workload as a claim names them, with the KiB of each; `None` if no claim is about such work.
+fn load_of(part: &PurposeWorkload) -> Option<(Load, u64)> {
+    let settings = part.settings(&WorkloadSize::LEAST);
+    let given = |name: &str| settings.settings.iter().find(|it| it.name == name);
+    let text = |name| match &given(name)?.value {
+        Value::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let block = text("block-size").map_or(Some(KIB * KIB), |it| unit::parse_bytes(it).ok())?;
+    let load = match (settings.owner.as_str(), text("mode")?) {
+        ("random", "read") => Load::RandomRead,
+        ("sequential", "read") => Load::SequentialRead,
+        // What is made durable block by block is no figure of a drive.
+        ("sequential", "write") if given("fsync-every").is_none() => Load::SequentialWrite,
+        _ => return None,
+    };
+    Some((load, block / KIB))
+}
+
+/// The drives next to a figure: those whose models are just slower and just faster.
+fn among(cell: &MetricCell, (load, block): (Load, u64)) -> Option<String> {
+    let asked = Claim {
+        load,
+        block: u32::try_from(block).ok()?,
+        queue_depth: 1,
+        value: 0.0,
+        from: Origin::Fitted,
+        source: String::new(),
+    };
+    // Claims have MB/s and requests a second.
+    let times = if cell.metric.unit == "B/s" { 1e6 } else { 1.0 };
+    let measured = cell.value?.estimate;
+    let mut models: Vec<(f64, Card)> = Card::all_shipped()
+        .filter_map(|card| Some((card.modelled(&asked, SSD_BYTES).ok()? * times, card)))
+        .collect();
+    models.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let shown = |(value, card): &(f64, Card)| {
+        let published = card.claims().iter().find(|claim| {
+            claim.load == load && claim.queue_depth == 1 && u64::from(claim.block) == block
+        });
+        let published = published.map_or(String::new(), |it| format!("; {}", it.source));
+        format!(
+            "{} ({}{published})",
+            card.model(),
+            unit::of_metric(&cell.metric.unit, *value)
+        )
+    };
+    let slower = models.iter().rev().find(|(value, _)| *value <= measured);
+    let faster = models.iter().find(|(value, _)| *value > measured);
+    let place = match (slower, faster) {
+        (Some(slower), Some(faster)) => {
+            format!(
+                "between the models of {} and {}",
+                shown(slower),
+                shown(faster)
+            )
+        }
+        (Some(slower), None) => format!("above all models; the fastest is {}", shown(slower)),
+        (None, Some(faster)) => format!("below all models; the slowest is {}", shown(faster)),
+        (None, None) => return None,
+    };
+    let figure = unit::of_metric(&cell.metric.unit, measured);
+    Some(format!("{}: {figure}, {place}", cell.workload_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::MetricHead;
+    use stackrace_judge::verdict::Interval;
+    use stackrace_study::purpose;
+
+    fn cell(name: &str, unit: &str, value: f64) -> MetricCell {
+        let interval = Interval {
+            estimate: value,
+            low: value,
+            high: value,
+        };
+        MetricCell {
+            workload: 0,
+            workload_name: name.to_owned(),
+            metric: MetricHead::new("figure", unit, Better::Higher),
+            primary: true,
+            value: Some(interval),
+            rounds: Vec::new(),
+            log_step: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_run_is_another_one_only_beyond_what_earlier_runs_differ_by() {
+        let since = "2026-06-01".to_owned();
+        let said = |now: f64, before: &[f64]| {
+            against(&cell("streams", "B/s", now), before, &since, 0.05).unwrap()
+        };
+        let before = [212e6, 208e6, 217e6, 211e6, 214e6];
+        assert_eq!(
+            said(204e6, &before),
+            "streams: 3.8 % slower than the median of 5 runs since 2026-06-01 (212 MB/s): not certain"
+        );
+        assert!(said(150e6, &before).ends_with(": certain"));
+        assert!(said(300e6, &before).contains("42 % faster"));
+        assert!(
+            said(1e6, &before[..2]).ends_with("2 runs since 2026-06-01 (210 MB/s): not certain")
+        );
+        assert_eq!(
+            against(&cell("streams", "B/s", 1.0), &[], &since, 0.05),
+            None
+        );
+    }
+
+    #[test]
+    fn a_figure_stands_between_two_models() {
+        let general = purpose::find("general").unwrap();
+        let of = |name: &str| load_of(general.parts.iter().find(|it| it.name == name).unwrap());
+        assert_eq!(of("random read 4 KiB"), Some((Load::RandomRead, 4)));
+        assert_eq!(of("streaming write"), Some((Load::SequentialWrite, 1024)));
+        assert_eq!(of("small files"), None);
+        assert_eq!(of("random write 4 KiB"), None);
+        let read = |value| among(&cell("reads", "op/s", value), (Load::RandomRead, 4)).unwrap();
+        assert!(
+            read(95.0).starts_with("reads: 95.0/s, between the models of "),
+            "{}",
+            read(95.0)
+        );
+        assert!(
+            read(1.0).contains("below all models; the slowest is "),
+            "{}",
+            read(1.0)
+        );
+        assert!(
+            read(1e9).contains("above all models; the fastest is nvme-ssd"),
+            "{}",
+            read(1e9)
+        );
+        // A maker's figure has its source.
+        assert!(read(5000.0).contains("sata-ssd ("), "{}", read(5000.0));
+    }
+}
