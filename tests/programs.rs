@@ -290,33 +290,6 @@ fn directories_are_compared_with_a_command_and_its_figures() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-fn the_metric_that_decides_can_be_chosen_and_has_to_be_there() {
-    let ground = Ground::new();
-    ground.make_dir("a");
-    ground.make_dir("b");
-    let compare = |metric: &str| {
-        let with = "random mode=read size=1MiB time=200ms";
-        ground.stackrace(&[
-            "compare", "a", "b", "--anyway", "--rounds", "3", "--with", with, "--metric", metric,
-        ])
-    };
-    let said = compare("p99 of read latency");
-    said.ended(0);
-    assert!(
-        said.out.contains("random, p99 of read latency"),
-        "{}",
-        said.out
-    );
-    // 256 reads: it was "too few rounds for an interval".
-    let said = compare("read latency p99.9");
-    said.ended(5);
-    assert!(said.out.contains("takes 10000 operations"), "{}", said.out);
-    let said = compare("read latency p98");
-    said.ended(3);
-    assert!(said.err.contains("did you mean"), "{}", said.err);
-    assert_eq!(ground.left(), [""; 0]);
-}
-
 /// Equal whole numbers are no proof of "no difference": the last digit of 12 is 8 %, and no number of rounds
 /// changes that.
 fn a_comparison_of_coarse_figures_ends_and_says_why() {
@@ -580,7 +553,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         what_a_users_commands_set_up_is_taken_down_only_with_permission,
         a_journal_gives_no_command,
         directories_are_compared_with_a_command_and_its_figures,
-        the_metric_that_decides_can_be_chosen_and_has_to_be_there,
         a_comparison_of_coarse_figures_ends_and_says_why,
         ctrl_c_ends_the_command_with_all_that_it_began,
         what_a_killed_run_left_working_is_ended_by_clean,

@@ -122,6 +122,40 @@ fn single_imported_figures_get_a_ratio_and_no_interval() {
     );
 }
 
+fn the_metric_that_decides_can_be_chosen_and_has_to_be_there() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let compare = |with: &str, metric: &str| {
+        ground.stackrace(&[
+            "compare", "a", "b", "--anyway", "--rounds", "3", "--with", with, "--metric", metric,
+        ])
+    };
+    let said = compare("random mode=read size=4MiB", "p99 of read latency");
+    said.ended(0);
+    assert!(
+        said.out.contains("random, p99 of read latency"),
+        "{}",
+        said.out
+    );
+    let said = compare("random mode=read size=1MiB", "read latency p99.9");
+    said.ended(3);
+    assert!(
+        said.err.contains("256 operations, and p99.9 takes 10000"),
+        "{}",
+        said.err
+    );
+    // Only the storage tells how many there are; it was "too few rounds for an interval".
+    let some = "random mode=read size=1MiB access=uniform rate=200 time=300ms";
+    let said = compare(some, "read latency p99.9");
+    said.ended(5);
+    assert!(said.out.contains("takes 10000 operations"), "{}", said.out);
+    let said = compare("random mode=read size=1MiB", "read latency p98");
+    said.ended(3);
+    assert!(said.err.contains("did you mean"), "{}", said.err);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![

@@ -13,6 +13,7 @@ use stackrace_load::workload::{DataLayout, DataUse, Workload, aligned, together}
 use super::design::{Configuration, Factor, Kinds};
 use super::entry::StudyEntry;
 use super::error::{ERRORS_MAX, LevelRefusal};
+use super::quantile;
 
 /// The setting that says how much one operation does.
 const BLOCK_SIZE: &str = "block-size";
@@ -283,7 +284,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 .iter()
                 .map(|configuration| configuration.workloads[index].metrics())
                 .collect();
-            let judged = self.judged(entry, &lists, configurations);
+            let judged = self.judged((index, entry), &lists, configurations);
             let Some(mut metrics) = judged else {
                 continue;
             };
@@ -319,7 +320,7 @@ impl<'a> ConfigurationBuilder<'a> {
     /// common, which is then refused.
     fn judged(
         &mut self,
-        entry: &WorkloadEntry,
+        (index, entry): (usize, &WorkloadEntry),
         lists: &[Vec<MetricHead>],
         configurations: &[Configuration],
     ) -> Option<Vec<MetricHead>> {
@@ -336,6 +337,14 @@ impl<'a> ConfigurationBuilder<'a> {
             },
             _ => None,
         };
+        if let (Some(at), Some((_, span))) = (asked, &entry.metric) {
+            let workloads = configurations.iter();
+            let workloads = workloads.filter_map(|it| it.workloads.get(index));
+            if let Some(refusal) = quantile::too_few(span, (&entry.name, &metrics, at), workloads) {
+                self.find(refusal, &[], &[]);
+                return None;
+            }
+        }
         // A verdict rests on one metric, so it must be the same in all configurations.
         let other = lists.iter().position(|list| match asked {
             Some(at) => !list.contains(&metrics[at]),

@@ -20,6 +20,7 @@ mod jobs;
 mod one_line;
 mod place;
 mod placeholder;
+mod quantile;
 mod read;
 mod require;
 mod schema;

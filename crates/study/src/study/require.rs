@@ -1,11 +1,12 @@
 //! `[require]`: what is enough, as bounds on metrics of the workloads.
 
-use stackrace_base::event::{Decide, NamedQuantile, Requirement, WorkloadHead};
+use stackrace_base::event::{Decide, Requirement, WorkloadHead};
 use stackrace_base::setting::{Refusal, Value};
 
 use super::design::Configuration;
 use super::document::Field;
 use super::entry::keep;
+use super::quantile;
 
 /// A line as it is meant, for every refusal.
 const EXAMPLE: &str = "[require] \"fsync latency p99\" = \"<= 10 ms\"";
@@ -40,51 +41,14 @@ pub(super) fn read(
                     "leave one of them out, or let them overlap",
                 ));
             }
-            refusals.extend(too_few(
-                field,
-                &heads[required.workload],
-                &required,
-                configurations,
-            ));
+            let head = &heads[required.workload];
+            let judged = (head.name.as_str(), head.metrics.as_slice(), required.metric);
+            let workloads = configurations.iter();
+            let workloads = workloads.filter_map(|it| it.workloads.get(required.workload));
+            refusals.extend(quantile::too_few(&field.item.span, judged, workloads));
             all.push(required);
         }
     }
-}
-
-/// The refusal of a quantile that too few operations of a trial stand for, with the one that they are enough for.
-fn too_few(
-    field: &Field,
-    head: &WorkloadHead,
-    required: &Requirement,
-    configurations: &[Configuration],
-) -> Option<Refusal> {
-    let quantile = NamedQuantile::of(&head.metrics[required.metric].name)?;
-    let workloads = configurations.iter();
-    let workloads = workloads.filter_map(|it| it.workloads.get(required.workload));
-    // None where only the storage tells how many there are.
-    let count = workloads
-        .filter_map(|it| it.operations_most(quantile.op))
-        .min()?;
-    if count >= quantile.needed {
-        return None;
-    }
-    let others = head
-        .metrics
-        .iter()
-        .filter_map(|it| NamedQuantile::of(&it.name));
-    let fits = others.filter(|it| it.op == quantile.op && it.needed <= count);
-    let enough = format!("give it {} operations", quantile.needed);
-    Some(Refusal::at(
-        &field.item.span,
-        format!(
-            "a trial of {} has {} operations, and {} takes {}",
-            head.name, count, quantile.word, quantile.needed
-        ),
-        match fits.max_by_key(|it| it.needed) {
-            Some(fit) => format!("require {}, or {enough}", fit.word),
-            None => enough,
-        },
-    ))
 }
 
 /// The requirements of one line.

@@ -326,7 +326,7 @@ fn judged_by(workload: &str) -> Result<String, String> {
 
 #[test]
 fn a_workload_is_judged_by_the_metric_that_the_study_names() {
-    let random = "random = { size = \"1 MiB\", mode = \"mixed\", read-share = \"{read-share}\" }";
+    let random = "random = { size = \"1 GiB\", mode = \"mixed\", read-share = \"{read-share}\" }";
     assert_eq!(judged_by(random).unwrap(), "operations");
     for (asked, metric) in [
         ("read latency p99", "read latency p99"),

@@ -94,7 +94,7 @@ fn a_quantile_of_too_few_operations_is_refused_with_one_that_they_are_enough_for
         message.contains("has 512 operations, and p99 takes 1000"),
         "{message}"
     );
-    assert_eq!(help, "require p95, or give it 1000 operations");
+    assert_eq!(help, "take p95, or give it 1000 operations");
     let fewer = of("size = \"16 MiB\", block-size = \"4 KiB\", fsync-every = 1, operations = 10");
     assert_eq!(fewer[0].refusal.help, "give it 1000 operations");
     for enough in [
