@@ -138,9 +138,10 @@ kill_at_commands_of() {
 while [ $# -gt 0 ]; do
 	name=$1 layers=$2
 	shift 2
+	# What is laid out is written; what is only read then takes no other workload.
 	{
 		printf '%s' "$layers"
-		printf '[[workload]]\nsequential = { mode = "write", size = "1 MiB" }\n'
+		printf '[[workload]]\nsequential = { mode = "read", size = "1 MiB" }\n'
 		printf '[decide]\nrounds-at-most = 1\nat-most = "5 min"\nuntil = "never"\n'
 	} >"$base/study.toml"
 	read -r begun _ </proc/uptime

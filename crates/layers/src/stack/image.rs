@@ -411,21 +411,6 @@ impl Layer for Image {
         setup.host().must(&self.create(&self.file(&root)))?;
         self.stand(setup, &root)
     }
-
-    fn returns(&self) -> bool {
-        true
-    }
-
-    /// The tables of a qcow2 image that was not closed may disagree: QEMU mends them itself.
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let root = filesystem::own_root(below)?;
-        if self.format == Format::Qcow2 {
-            let mut check = argv(["qemu-img", "check", "-q", "-f", "qcow2", "-r", "all"]);
-            check.push(self.file(&root).into());
-            setup.repair(&check)?;
-        }
-        self.stand(setup, &root)
-    }
 }
 
 #[cfg(test)]

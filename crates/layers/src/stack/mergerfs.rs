@@ -147,7 +147,6 @@ pub(super) const KIND: LayerKind = LayerKind {
         )],
         changes: &[NAME],
         standing: "grep -F fuse.mergerfs /proc/self/mounts | grep -F $places",
-        ..Tried::NOWHERE
     },
     ..LayerKind::EMPTY
 };

@@ -372,16 +372,6 @@ impl Layer for Overlay {
         }
         self.mounted(setup, &root)
     }
-
-    /// Nothing that a volatile upper layer took is promised to be there, and the kernel refuses it.
-    fn returns(&self) -> bool {
-        !self.is_volatile()
-    }
-
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let root = root_of(below)?;
-        self.mounted(setup, &root)
-    }
 }
 
 #[cfg(test)]
