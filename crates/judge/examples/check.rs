@@ -10,9 +10,9 @@
 )]
 
 use std::process::ExitCode;
-use std::time::Instant;
 
 use stackrace_base::event::Event;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_judge::verdict::{self, CourseMemory, Evidence};
 use stackrace_results::record::Record;
 use stackrace_results::record::sample::{self, SampleShape};
@@ -75,12 +75,12 @@ fn main() -> ExitCode {
                 // As in a run: the rounds before were checked already.
                 let courses = CourseMemory::default();
                 check(&before, &courses);
-                let began = Instant::now();
+                let began_ns = SystemClock.now_ns();
                 std::hint::black_box(check(&whole, &courses));
-                began.elapsed()
+                SystemClock.now_ns() - began_ns
             };
             let fastest = (0..TIMES).map(|_| one()).min().unwrap_or_default();
-            println!("| {name} | {rounds} | {:.0} |", fastest.as_secs_f64() * 1e3);
+            println!("| {name} | {rounds} | {:.0} |", fastest as f64 / 1e6);
         }
     }
     ExitCode::SUCCESS
