@@ -175,6 +175,19 @@ fn postmark_obeys_no_file_that_another_user_can_write() {
     assert!(obeyed.exists());
 }
 
+/// A command of a shell that sets a limit; what is said then, and the way to raise it.
+const LIMITS: [(&str, &str, &str); 5] = [
+    ("ulimit -n 6", "files open at once", "ulimit -n"),
+    ("ulimit -n 20", "files open at once", "ulimit -n"),
+    ("ulimit -f 0", "write files of 0 bytes", "ulimit -f"),
+    ("ulimit -f 100", "write files of", "ulimit -f"),
+    (
+        "prlimit --pid $$ --nproc=3",
+        "threads cannot be started",
+        "ulimit -u",
+    ),
+];
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a shell sets the limit for the program under test"
@@ -186,65 +199,18 @@ fn a_limit_that_is_too_low_is_refused_before_anything_is_made() {
     let load = ["load", "data", "sequential", "mode=write", "size=1MiB"];
     let compare = ["compare", "data", "data", "--anyway"];
     let run = ["run", "demo"];
-    // Limits on processes do not hold for root.
-    let other = "exec setpriv --reuid=65534 --clear-groups \"$0\" \"$@\"";
-    let same = "exec \"$0\" \"$@\"";
-    let cases = [
-        (
-            &load[..],
-            "ulimit -n 6",
-            same,
-            "files open at once",
-            "ulimit -n",
-        ),
-        (
-            &load,
-            "ulimit -n 20",
-            same,
-            "files open at once",
-            "ulimit -n",
-        ),
-        (
-            &run,
-            "ulimit -n 16",
-            same,
-            "files open at once",
-            "ulimit -n",
-        ),
-        (
-            &compare,
-            "ulimit -n 5",
-            same,
-            "files open at once",
-            "ulimit -n",
-        ),
-        (
-            &load,
-            "ulimit -f 0",
-            same,
-            "write files of 0 bytes",
-            "ulimit -f",
-        ),
-        (&run, "ulimit -f 100", same, "write files of", "ulimit -f"),
-        (
-            &load,
-            "prlimit --pid $$ --nproc=1",
-            other,
-            "threads cannot be started",
-            "ulimit -u",
-        ),
-        (
-            &run,
-            "prlimit --pid $$ --nproc=4",
-            other,
-            "threads cannot be started",
-            "ulimit -u",
-        ),
-    ];
-    for (words, limit, exec, refused, next) in cases {
+    for ((limit, refused, next), words) in LIMITS
+        .iter()
+        .flat_map(|limit| [&load[..], &compare, &run].map(|words| (limit, words)))
+    {
         let program = ground.program(words);
+        // Limits on processes do not hold for root.
+        let user = match limit.contains("nproc") {
+            true => "setpriv --reuid=65534 --clear-groups",
+            false => "",
+        };
         let limited = Command::new("sh")
-            .args(["-c", &format!("{limit}; {exec}")])
+            .args(["-c", &format!("{limit}; exec {user} \"$0\" \"$@\"")])
             .arg(program.get_program())
             .args(program.get_args())
             .current_dir(ground.path())

@@ -96,6 +96,87 @@ MENDED = [
     ("the rule, round by round", "lib", "a_full_or_broken_disk_keeps_a_configuration_out*"),
 ]
 
+# Fourteen attacks that once succeeded, and accidents by their cause.
+ACCIDENTS = {
+    "F1": ("storage that is unmounted, mounted over, made read-only or replaced under a run", [
+        ("its identity is fixed at the beginning and compared before and after each trial", "run", "storage_that_is_*"),
+        ("its identity is fixed at the beginning and compared before and after each trial", "run", "a_directory_that_*_replaces_is_out"),
+    ]),
+    "F2": ("store, loop directory or compared directory renamed, or hidden by a mount", [
+        ("an undo is done only when the thing is gone, found by its numbers", "run", "a_store_that_was_moved_has_all_results*"),
+        ("an undo is done only when the thing is gone, found by its numbers", "run", "disks_that_a_mount_hides_are_not_called_gone"),
+        ("an undo is done only when the thing is gone, found by its numbers", "run", "disks_whose_directory_was_moved_are_not_called_gone"),
+    ]),
+    "F3": ("a link of root's below a directory of ours", [
+        ("below what was made no link is followed", "lib", "below_what_was_made_no_link_is_followed"),
+    ]),
+    "F4": ("a forged journal that takes a foreign UUID's digits for its mark", [
+        ("our UUIDs have digits that no tool draws", "lib", "journal::proof::tests::*"),
+    ]),
+    "F5": ("a false PostgreSQL server", [
+        ("limits on what it may say", "lib", "team::tests::*"),
+    ]),
+    "F6": ("a login that is silent, echoes or never ends", [
+        ("deadlines, and Ctrl-C ends the wait", "lib", "agent::ssh::tests::*"),
+    ]),
+    "F7": ("a cause that was mended", [
+        ("causes are values; the round is measured again", "lib", "a_round_whose_failure_can_be_mended_is_measured_again_after_a_resume"),
+        ("causes are values; the round is measured again", "lib", "the_cause_of_a_trouble_is_the_number_that_the_system_gave"),
+        ("causes are values; the round is measured again", "lib", "a_disk_that_was_full_when_data_were_laid_out_can_be_mended"),
+    ]),
+    "F8": ("a log of a newer format", [
+        ("it is read and never added to", "lib", "a_log_of_a_newer_format_is_read_and_never_added_to"),
+    ]),
+    "F9": ("a trial's line that is taken out of a log", [
+        ("each round says how many there were", "lib", "a_trial_that_was_taken_out_of_a_log_is_noticed_and_said"),
+    ]),
+    "F10": ("control characters, reversed and invisible letters in names", [
+        ("one escape where it is printed", "terminal", "foreign_text_commands_no_terminal"),
+        ("one escape where it is printed", "names", "no_terminal_obeys_a_name"),
+    ]),
+    "F11": ("a token in the list of processes", [
+        ("the option with a text is refused", "serve", "a_token_is_never_a_word_of_the_command"),
+    ]),
+    "F12": ("thirty runs started from the page at once", [
+        ("one at a time", "serve", "of_many_starts_at_once_one_runs_and_the_others_are_told_why"),
+    ]),
+    "F13": ("images of the lab that another user owns", [
+        ("owner and mode are checked on the whole way", "lib", "root_uses_no_image_that_another_user_owns_or_can_write"),
+    ]),
+    "F14": ("`Content-Length: +3`; limits on open files, on the size of files, on processes", [
+        ("refused before anything is touched", "lib", "what_is_no_request_is_refused"),
+        ("refused before anything is touched", "endless", "a_limit_that_is_too_low_is_refused_before_anything_is_made"),
+    ]),
+    "A": ("storage that never answers, or interrupts each call", [
+        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "storage_that_hangs_is_named*"),
+        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "at_a_terminal_*"),
+        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "lib", "retry::tests::*"),
+    ]),
+    "B": ("a clock that is set while a run goes on", [
+        ("monotonic times in each line; an order of runs; lists follow it", "lib", "record::tests::clocks::*"),
+        ("monotonic times in each line; an order of runs; lists follow it", "lib", "the_list_begins_with_the_run_that_was_begun_last*"),
+    ]),
+    "C": ("a power cut between a removal and its line", [
+        ("the directory is synced first", "run", "after_a_power_cut_nothing_is_there*"),
+    ]),
+    "D": ("a daemon with an environment of its own", [
+        ("child subreaper; it is ended and named", "lib", "a_daemon_is_ended_and_named_whatever_its_environment"),
+    ]),
+    "E": ("standard output full, a log cut in mid-run, short writes", [
+        ("every outcome is looked at", "terminal", "a_full_disk_behind_standard_output*"),
+        ("every outcome is looked at", "run", "a_log_that_is_cut_while_the_run_goes_on*"),
+        ("every outcome is looked at", "lib", "short_writes_do_not_change_the_content"),
+    ]),
+    "F": ("replies of workers, clients and guests that do not fit", [
+        ("compared with what was asked, in one place", "lib", "tests::lies::*"),
+        ("compared with what was asked, in one place", "lib", "lab::console::tests::*"),
+    ]),
+    "G": ("limits of control groups", [
+        ("read, on record, in the audit and in the sizes", "lib", "the_narrowest_limit_of_a_group_and_those_above_it_counts"),
+        ("read, on record, in the audit and in the sizes", "lib", "limits_of_io_of_both_versions*"),
+    ]),
+}
+
 CLASSES = {
     "1": ("root obeys a store or a journal that another user wrote",
           STORE_OF_OTHERS + LINKS + UNDO),
@@ -153,4 +234,5 @@ CLASSES = {
     "D5": ("output files replace only regular files", OUTPUTS),
     "D6": ("web server and connections have limits", SERVER + ENDLESS + NAMES),
     "D7": ("trials that were paused, suspended or starved are marked; a mended failure is measured again", PAUSES + MENDED),
+    **ACCIDENTS,
 }

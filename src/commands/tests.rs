@@ -16,7 +16,7 @@ use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::setting::Settings;
-use stackrace_load::workload::{self, Cost, Place, Workload, WorkloadError};
+use stackrace_load::workload::{self, Cost, Place, Workload, WorkloadError, trouble};
 use stackrace_machine::host::local::LocalHost;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::observer::Preparation;
@@ -45,7 +45,7 @@ struct Case {
 impl Case {
     fn comes_to(&self, stage: &str) -> Result<(), WorkloadError> {
         match self.stage == stage {
-            true if self.fails => Err(workload::trouble(format!("{stage}: told to fail"))),
+            true if self.fails => Err(trouble(format!("{stage}: told to fail"))),
             true => {
                 self.interrupt.raise();
                 Ok(())

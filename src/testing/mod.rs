@@ -7,6 +7,7 @@
 //!
 //! The program itself uses nothing of this room.
 
+mod card;
 mod classic;
 mod crash;
 mod engine;
@@ -25,6 +26,7 @@ mod system;
 mod web;
 mod words;
 
+pub use card::card;
 pub use classic::{bonnie, fio, postmark, sysbench};
 pub use crash::broken_promises;
 pub use engine::{archive, content, files, recorder, schedule, shape};
@@ -36,7 +38,7 @@ pub use postgresql::{KilledDatabase, killed_database};
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
-pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
+pub use system::{afp, command, guest, journal, mountinfo, observe, stack, wire};
 pub use web::request;
 pub use words::{arguments, is_entry, is_understood, unit};
 
@@ -72,11 +74,13 @@ pub const ALL: &[Check] = &[
     ("archive", archive),
     ("arguments", arguments),
     ("bonnie", bonnie),
+    ("card", card),
     ("command", command),
     ("compare", compare),
     ("content", content),
     ("files", files),
     ("fio", fio),
+    ("guest", guest),
     ("histogram", histogram),
     ("import", import),
     ("journal", journal),

@@ -13,6 +13,7 @@ use stackrace_machine::host::{MountInfo, mountinfo};
 use stackrace_machine::journal::{Journal, JournalError};
 use stackrace_machine::observe::{self, Snapshot};
 use stackrace_remote::agent::frame::{self, FrameKind};
+use stackrace_remote::agent::polled::PolledReader;
 use stackrace_remote::agent::router;
 
 /// Most entries of a journal that are also undone.
@@ -82,6 +83,16 @@ pub fn wire(data: &[u8]) {
         }
     }
     assert!(data.starts_with(&written));
+}
+
+/// What a guest in virtual time says is taken frame by frame, and no memory for what is only announced.
+pub fn guest(data: &[u8]) {
+    let mut reader = PolledReader::new(data);
+    let mut bytes = 0;
+    while let Ok(Some((_clock, frame))) = reader.read() {
+        bytes += frame.message.len();
+    }
+    assert!(bytes <= data.len());
 }
 
 /// A table of mounts that was understood is the same after writing it as the kernel would.

@@ -106,16 +106,21 @@ mod linux {
 
     /// What the process in front is told by signals.
     fn told_set() -> sigset_t {
+        let [int, term, hup, quit] = PASSED_ON;
+        set_of(&[int, term, hup, quit, libc::SIGCHLD, libc::SIGRTMIN()])
+    }
+
+    fn set_of(signals: &[c_int]) -> sigset_t {
         let mut set = MaybeUninit::uninit();
-        // SAFETY: the set is made empty, and is valid from then on; the numbers are signals.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            let others = [libc::SIGCHLD, libc::SIGRTMIN()];
-            for signal in PASSED_ON.iter().chain(&others) {
-                libc::sigaddset(set.as_mut_ptr(), *signal);
-            }
-            set.assume_init()
+        // SAFETY: the call makes an empty set of whatever is there.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        // SAFETY: it was made just now.
+        let mut set = unsafe { set.assume_init() };
+        for signal in signals {
+            // SAFETY: the set is valid; a number that is no signal is refused.
+            unsafe { libc::sigaddset(&raw mut set, *signal) };
         }
+        set
     }
 
     /// The life of the process in front.
@@ -129,8 +134,10 @@ mod linux {
             if signal == libc::SIGCHLD {
                 end_as(below);
             } else if signal == libc::SIGRTMIN() && about.si_code == libc::SI_QUEUE {
-                // SAFETY: a signal that was queued has a sender and a value.
-                let (sender, value) = unsafe { (about.si_pid(), about.si_value()) };
+                // SAFETY: a signal that was queued has a sender.
+                let sender = unsafe { about.si_pid() };
+                // SAFETY: and a value.
+                let value = unsafe { about.si_value() };
                 if sender == below {
                     let code = value.sival_ptr.addr();
                     std::process::exit(c_int::try_from(code).unwrap_or(1));
@@ -153,17 +160,17 @@ mod linux {
         }
         if libc::WIFSIGNALED(status) {
             let signal = libc::WTERMSIG(status);
-            // SAFETY: one dump of a crash is enough; the signal is one that ends a process, which nothing here
-            // waits for any more.
+            let own = set_of(&[signal]);
+            // SAFETY: one dump of a crash is enough; the argument is a number.
+            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+            // SAFETY: the default runs no code of ours.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+            // SAFETY: the set is valid; no memory is written.
             unsafe {
-                libc::prctl(libc::PR_SET_DUMPABLE, 0);
-                libc::signal(signal, libc::SIG_DFL);
-                let mut own = MaybeUninit::uninit();
-                libc::sigemptyset(own.as_mut_ptr());
-                libc::sigaddset(own.as_mut_ptr(), signal);
-                libc::pthread_sigmask(libc::SIG_UNBLOCK, own.as_ptr(), std::ptr::null_mut());
-                libc::raise(signal);
-            }
+                libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, std::ptr::null_mut())
+            };
+            // SAFETY: the signal is one that ends a process.
+            unsafe { libc::raise(signal) };
         }
         std::process::exit(libc::WEXITSTATUS(status));
     }

@@ -154,6 +154,7 @@ pub mod testing;
 
 /// Where the program begins, as in `src/lib.rs`.
 pub fn main() -> std::process::ExitCode {
+    cli::stay_free();
     cli::main()
 }
 

@@ -73,7 +73,7 @@ pub(super) fn bring(from: &Path, name: &str, place: &Place<'_>) -> Result<(), Wo
     // A name may be a link to the file; the copy itself follows none.
     let from = from
         .canonicalize()
-        .map_err(|error| trouble_at(&from, error))?;
+        .map_err(|error| trouble_at(from, error))?;
     let method = CopyMethod::Classic {
         buffer_bytes: COPY_BUFFER_BYTES,
     };

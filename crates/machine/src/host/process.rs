@@ -7,6 +7,7 @@ use super::{reading, tools};
 use parking_lot::{RwLock, RwLockReadGuard};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use stackrace_base::event::shell;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{ShownPath, signs};
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// Input and outputs of a program.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,8 @@ pub enum Streams<'a> {
 
 /// Letters of a command line that are shown: enough to know it by.
 const COMMAND_SHOWN: usize = 120;
+/// Time between two looks at whether a process has ended.
+const END_LOOK: Duration = Duration::from_millis(20);
 
 /// A program under way. Dropping it leaves it running.
 #[derive(Debug)]
@@ -131,6 +135,17 @@ impl Process {
     pub fn ended(&mut self) -> Option<ExitStatus> {
         // A child of ours that cannot be asked is gone.
         self.child.try_wait().unwrap_or_default()
+    }
+
+    /// The same where it ends within a time.
+    pub fn ended_within(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let until = SystemClock
+            .now_ns()
+            .saturating_add(patience.as_nanos() as u64);
+        while self.ended().is_none() && SystemClock.now_ns() < until {
+            SystemClock.sleep(END_LOOK);
+        }
+        self.ended()
     }
 
     /// Waits for its end.

@@ -37,7 +37,7 @@ pub use lab::{
 pub use limits::HowLong;
 pub use output::OutputArgs;
 pub use own_program::OwnProgramArgs;
-pub use permitted::Permitted;
+pub use permitted::PermittedArgs;
 pub use power::PowerArgs;
 pub use resume::Resume;
 pub use stored::{Export, Push, Runs, RunsVerb};
@@ -322,9 +322,9 @@ pub struct Run {
     /// Limits of the run.
     #[command(flatten)]
     pub how_long: HowLong,
-    /// What is permitted.
+    /// Permissions of the user.
     #[command(flatten)]
-    pub permitted: Permitted,
+    pub permitted: PermittedArgs,
     /// Other machines.
     #[command(flatten)]
     pub there: There,

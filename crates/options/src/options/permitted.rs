@@ -4,7 +4,7 @@ use clap::Args;
 
 /// Permissions that the user gives for this command alone.
 #[derive(Debug, Args)]
-pub struct Permitted {
+pub struct PermittedArgs {
     /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
     pub wipe: Vec<String>,

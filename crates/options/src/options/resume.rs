@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::clients::Allocation;
 use super::output::OutputArgs;
-use super::permitted::Permitted;
+use super::permitted::PermittedArgs;
 use super::power::PowerArgs;
 use super::there::Reach;
 
@@ -30,9 +30,9 @@ pub struct Resume {
     /// Stop when it is sure which one is faster
     #[arg(long, conflicts_with_all = ["within", "rounds"])]
     pub quick: bool,
-    /// What is permitted.
+    /// Permissions of the user.
     #[command(flatten)]
-    pub permitted: Permitted,
+    pub permitted: PermittedArgs,
     /// Ways to other machines.
     #[command(flatten)]
     pub reach: Reach,

@@ -5,6 +5,7 @@
 
 pub use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, SCRATCH};
+use super::console::last_words;
 use super::description::Description;
 use super::disk::{Failing, Served};
 use super::disk_cache::DiskCache;
@@ -53,9 +54,6 @@ const RETURN: Duration = Duration::from_secs(60);
 
 /// Interval at which a guest that comes up is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// Lines of a guest's console that are shown when it did not come up.
-const LAST_WORDS: usize = 12;
 
 /// Directory where a guest keeps what is too large for its memory.
 pub const SCRATCH_DIR: &str = "/scratch";
@@ -582,16 +580,4 @@ fn check(description: &Description) -> Result<(), LabError> {
         )));
     }
     Ok(())
-}
-
-/// The end of what a guest and its QEMU printed.
-pub(super) fn last_words(dir: &Path, node: usize) -> String {
-    let mut lines = Vec::new();
-    for what in ["console", "qemu"] {
-        let text = std::fs::read(dir.join(command::file(node, what))).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        lines.extend(text.lines().map(str::trim_end).map(str::to_string));
-    }
-    let from = lines.len().saturating_sub(LAST_WORDS);
-    lines[from..].join("\n")
 }

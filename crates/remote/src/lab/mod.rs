@@ -7,6 +7,7 @@
 
 mod build_tool;
 pub mod command;
+mod console;
 mod cpio;
 pub mod description;
 mod disk;

@@ -7,8 +7,9 @@
 //! itself, and what it says leaves through a polled port ([`crate::agent::polled`]).
 
 use super::command::{self, PROGRAM};
+use super::console::{PortInMessage, last_words, printed_too_much, why_stopped};
 use super::error::LabError;
-use super::machine::{DIR, last_words};
+use super::machine::DIR;
 use super::one_processor::keeping_to_one;
 use super::postgresql;
 use super::site::{MachineSite, check_libc, write_first};
@@ -26,6 +27,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Description of the guest's processor, for every page that shows a figure.
 pub const PROCESSOR: &str = "1 GIPS: one instruction takes 1 ns";
@@ -50,6 +52,8 @@ const KERNEL: &str = "vmlinux";
 
 /// The file that keeps what is written to a guest's drives and does not fit into its memory.
 const CONTENT: &str = "content";
+/// Time in which QEMU is gone after it closed a port.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// The file systems that come with the kernel are kept twice while it starts.
 const COPIES: u64 = 2;
@@ -154,10 +158,10 @@ impl<'a> VirtualLab<'a> {
         let process = keeping_to_one(beside.place, beside.guests, start)?;
         Ok(VirtualGuest {
             process,
-            pipe: PolledReader::new(
+            pipe: PolledReader::new(PortInMessage(
                 pipe.try_clone()
                     .map_err(|error| HostError::path("open the port", &port, error))?,
-            ),
+            )),
             ready: pipe,
             dir: self.dir.clone(),
             number,
@@ -278,7 +282,7 @@ fn shared_words(what: &str, number: usize, bytes: u64) -> Vec<String> {
 /// A guest under way. It ends when dropped.
 pub struct VirtualGuest {
     process: Process,
-    pipe: PolledReader<File>,
+    pipe: PolledReader<PortInMessage>,
     /// The same pipe, to wait for.
     ready: File,
     dir: PathBuf,
@@ -298,10 +302,12 @@ impl VirtualGuest {
         self.place
     }
 
-    /// Returns the error if it ended without having opened its port: QEMU refused.
+    /// Returns the error if it ended without having opened its port: QEMU refused. Or if it prints without end.
     pub fn refused(&mut self) -> Option<LabError> {
-        let ended = self.process.ended().is_some();
-        ended.then(|| LabError::NotUp(last_words(&self.dir, self.number)))
+        if self.process.ended().is_none() {
+            return printed_too_much(&self.dir, self.number);
+        }
+        Some(LabError::NotUp(last_words(&self.dir, self.number)))
     }
 
     /// Data the guest put into the memory that it shares.
@@ -340,7 +346,10 @@ impl VirtualGuest {
         }
         match self.pipe.read().map_err(failed)? {
             Some(said) => Ok(Some(said)),
-            None => Err(LabError::Stopped(last_words(&self.dir, self.number))),
+            None => {
+                let ended = self.process.ended_within(ENDING);
+                Err(why_stopped(ended, &self.dir, self.number))
+            }
         }
     }
 }

@@ -119,7 +119,7 @@ impl Store {
             let mut runs = self.indexed(ids, &next);
             let give = give.clone();
             // Ends also when none is taken any more: the index could not be written.
-            let reader = move || drop(runs.try_for_each(|run| give.send(run)));
+            let reader = move || _ = runs.all(|run| give.send(run).is_ok());
             started |= std::thread::Builder::new().spawn(reader).is_ok();
         }
         match started {

@@ -33,6 +33,8 @@ const MANY: usize = 65_536;
 /// Size of any other event, and of all of them in one turn, bytes.
 const EVENT_BYTES: u64 = 32 << 20;
 const TURN_BYTES: u64 = 256 << 20;
+/// Least that an answer counts.
+const REPLY_BYTES: u64 = 64;
 /// Operations and bytes that no machine does in a nanosecond.
 const OPERATIONS_PER_NS: u64 = 1_000;
 const BYTES_PER_NS: u64 = 1_000_000;
@@ -181,14 +183,31 @@ impl<'a> TurnAsked<'a> {
                 let workload = workload.unwrap_or(turn.missing.first().copied().unwrap_or(0));
                 self.workload_fits(turn, workload)?;
                 match part.len() <= NOTES_MAX {
-                    true => Ok(()),
+                    true => self.takes(part.len() as u64),
                     false => Err("the name of a part of a trial is too long".to_owned()),
                 }
             }
             TurnReply::Warned { text } if text.len() > NOTES_MAX => {
                 Err(format!("a warning of {} bytes", text.len()))
             }
-            _ => Ok(()),
+            TurnReply::Warned { text } => self.takes(text.len() as u64),
+            _ => self.takes(0),
+        }
+    }
+
+    /// Counts what is said in this turn.
+    ///
+    /// # Errors
+    /// It is more than a turn can be about; a clause.
+    fn takes(&mut self, bytes: u64) -> Result<(), String> {
+        // Each answer takes memory while it waits, however short it is.
+        self.bytes = self.bytes.saturating_add(bytes.max(REPLY_BYTES));
+        match bytes <= EVENT_BYTES && self.bytes <= TURN_BYTES {
+            true => Ok(()),
+            false => {
+                let bytes = unit::bytes(self.bytes.max(bytes));
+                Err(format!("{bytes} in one turn"))
+            }
         }
     }
 
@@ -221,13 +240,7 @@ impl<'a> TurnAsked<'a> {
 
     fn event_fits(&mut self, event: &Event) -> Result<(), String> {
         let bytes = bytes_of(event);
-        self.bytes = self.bytes.saturating_add(bytes);
-        if bytes > EVENT_BYTES || self.bytes > TURN_BYTES {
-            return Err(format!(
-                "{} in one turn",
-                unit::bytes(self.bytes.max(bytes))
-            ));
-        }
+        self.takes(bytes)?;
         match event {
             Event::Trial(_) if self.recovers => {
                 Err("a trial, where nothing was to be measured".to_owned())

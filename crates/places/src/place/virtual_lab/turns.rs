@@ -78,11 +78,16 @@ pub struct VirtualExecutor<'a> {
     pub started: usize,
 }
 
+/// Longest time that the clock of a guest can show, ns: a study of more than two days is refused, and starting is short.
+const CLOCK_NS_MAX: u64 = 3 * 24 * 3600 * 1_000_000_000;
+
 /// Work of a guest, announced or under way.
 pub struct VirtualTurn<'a> {
     asked: Asked,
     /// Once it is started: what its guest may say.
-    fits: Option<TurnAsked<'a>>,
+    asked_for: Option<TurnAsked<'a>>,
+    /// Clock of the guest at its last answer, ns since it started.
+    clock_ns: u64,
     state: State,
     /// Bytes it left in the memory that it shares.
     left: Vec<u8>,
@@ -146,7 +151,8 @@ impl VirtualTurn<'_> {
     fn new(asked: Asked) -> Self {
         Self {
             asked,
-            fits: None,
+            asked_for: None,
+            clock_ns: 0,
             state: State::Waiting,
             left: Vec::new(),
             said: VecDeque::new(),
@@ -190,8 +196,36 @@ impl VirtualTurn<'_> {
                     Err(error) => State::Lost(error.to_string()),
                 };
             }
-            Ok(said) => self.said.push_back(said),
+            // Before it waits for its turn: what does not fit takes no memory.
+            Ok((at, said)) => match self.fits(at, &said) {
+                Ok(()) => self.said.push_back((at, said)),
+                Err(why) => {
+                    let why = format!("its answer does not fit what was asked: {why}");
+                    self.state = State::Lost(why);
+                }
+            },
             Err(why) => self.state = State::Lost(why),
+        }
+    }
+
+    /// Looks whether an answer of the guest, at a time of its clock, fits what it was asked, as of any other machine.
+    ///
+    /// # Errors
+    /// It does not; a clause.
+    fn fits(&mut self, at_ns: u64, reply: &TurnReply) -> Result<(), String> {
+        if !(self.clock_ns..=CLOCK_NS_MAX).contains(&at_ns) {
+            return Err(format!("its clock shows {at_ns} ns"));
+        }
+        self.clock_ns = at_ns;
+        let Some(asked) = &mut self.asked_for else {
+            return Ok(());
+        };
+        asked.fits(reply)?;
+        match reply {
+            TurnReply::Executed { done: true, .. } if matches!(self.asked, Asked::Turn(_)) => {
+                asked.is_whole()
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -230,13 +264,8 @@ impl VirtualExecutor<'_> {
             while let Some((at, reply)) =
                 self.turns.front_mut().and_then(|one| one.said.pop_front())
             {
-                if let Some(why) = self.misfit(&reply) {
-                    self.turns.clear();
-                    let why = format!("its answer does not fit what was asked: {why}");
-                    return Ok((Turned::Lost(why), Vec::new()));
-                }
                 // The clock is set before: the record has the time at which it happened.
-                self.clock.set(began + at);
+                self.clock.set(began.saturating_add(at));
                 done |= matches!(reply, TurnReply::Executed { done: true, .. });
                 self.heard(reply)?;
             }
@@ -263,15 +292,6 @@ impl VirtualExecutor<'_> {
             }
             self.listen()?;
         }
-    }
-
-    /// Reason why an answer of the first guest does not fit what it was asked, as of any other machine.
-    fn misfit(&mut self, reply: &TurnReply) -> Option<String> {
-        let asked = self.turns.front_mut()?.fits.as_mut()?;
-        let done = matches!(reply, TurnReply::Executed { done: true, .. });
-        let fits = asked.fits(reply);
-        fits.and_then(|()| if done { asked.is_whole() } else { Ok(()) })
-            .err()
     }
 
     /// Puts guests that bring a stack back before all others.
@@ -302,12 +322,12 @@ impl VirtualExecutor<'_> {
                     // Empty: it is to be filled.
                     let window = self.study.crash.map(|_| &[][..]);
                     let orders = orders(assignment, Some(&whole));
-                    next.fits = Some(TurnAsked::of_guest(self.study, whole, false));
+                    next.asked_for = Some(TurnAsked::of_guest(self.study, whole, false));
                     (orders, window)
                 }
                 Asked::Recover(order, package) => {
                     let turn = turn_before(order);
-                    next.fits = Some(TurnAsked::of_guest(self.study, turn, true));
+                    next.asked_for = Some(TurnAsked::of_guest(self.study, turn, true));
                     let recover = TurnRequest::Recover(order.clone());
                     let orders = GuestOrders {
                         delay_ns: 0,
