@@ -1,5 +1,6 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
+use crate::stack::common::lasting::LastingState;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
 use crate::stack::site::Site;
@@ -33,7 +34,7 @@ pub struct Setup<'a> {
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
-    node: usize,
+    pub(super) node: usize,
     /// The machine the layer under way stands on; its peer is the next one.
     home: usize,
     /// Things that the layers below gave on the peer.
@@ -49,6 +50,8 @@ pub(super) struct StackParts {
     pub(super) movable: Vec<Movable>,
     /// Commands that drop caches which the kernel of this machine does not hold.
     pub(super) cold: Vec<Vec<OsString>>,
+    /// Properties that have to stay as they are while trials are measured.
+    pub(super) stays: Vec<LastingState>,
     /// Devices that have to be there again after what is movable came back.
     pub(super) awaited: Vec<PathBuf>,
     /// Directories whose file system holds the data of loop devices, by machine.
@@ -84,14 +87,12 @@ pub(super) struct Movable {
 /// Directory of the files of [`Setup::prove`].
 const PROOFS: &str = "/run";
 
-/// Number of times, and pause between them, that a device that a tool has just made is looked for:
-/// a minute in all, which udev may need on an emulated machine that has others beside it.
+/// Looks for a device that a tool has just made, and the pause between two: a minute in all, for udev when emulated.
 const APPEARS_TRIES: usize = 600;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
-    /// Begins a set-up under a fresh mark. It fails if the host gives no random digits, or the journal cannot
-    /// note them; nothing has been created then.
+    /// Begins a set-up under a fresh mark; nothing is created if the host gives no digits, or no journal notes them.
     pub fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
         Self::with_nonce(site, site.host.nonce()?, None)
     }
@@ -357,8 +358,7 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Waits until a device that was just made can be seen; it is waited for again when its pool
-    /// was away.
+    /// Waits until a device that was just made can be seen; it is waited for again when its pool was away.
     pub fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
         appears(self.host(), device)?;
         self.parts.awaited.push(device.to_path_buf());
