@@ -65,8 +65,8 @@ mod tests {
         let standing = shape.set_up(&site).unwrap();
         assert_eq!(standing.changed(&host), None);
         let up = host.steps().into_iter().map(|step| step.argv);
-        let asked = up.filter(|words| words.iter().any(|word| word == "cstate"));
-        let mut lost = asked.last().unwrap();
+        let mut asked = up.filter(|words| words.iter().any(|word| word == "cstate"));
+        let mut lost = asked.next_back().unwrap();
         let word = lost.iter().position(|word| word == "cstate").unwrap();
         lost.splice(word..=word, argv(["disconnect"]));
         host.must(&lost).unwrap();
