@@ -42,6 +42,13 @@ pub(crate) fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: 
     }
 }
 
+/// Whether `clean` here names the machine over there: what may be left on it is known by the record alone.
+fn named_here(ground: &Ground, to: &str) -> bool {
+    let here = stackrace(ground, &["clean"]);
+    let command = format!("which did not end: stackrace clean --on {to}");
+    here.ended(0).out.contains(&command)
+}
+
 pub(crate) fn after_any_kill_results_are_kept_and_nothing_is_left() {
     needs::root_and_loop_devices();
     for victim in ["ssh", "worker", "program", "nothing"] {
@@ -92,13 +99,7 @@ pub(crate) fn after_any_kill_results_are_kept_and_nothing_is_left() {
         ended_as(victim, code, &ended, &said);
         // A worker without a coordinator ends by itself.
         until(|| found(WORKER).is_empty());
-        // What may be there is known here by the record alone.
-        let here = stackrace(&ground, &["clean"]);
-        let named = here
-            .ended(0)
-            .out
-            .contains(&format!("which did not end: stackrace clean --on {to}"));
-        assert_eq!(named, victim == "program", "{victim}: {}", here.out);
+        assert_eq!(named_here(&ground, &to), victim == "program", "{victim}");
         stackrace(&ground, &["clean", "--on", &to]).ended(0);
         assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
         assert_eq!(stackrace(&ground, &["report", "last"]).code, Some(0));

@@ -26,8 +26,6 @@ use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
 pub(super) use words::{find_rate, workload};
 
-/// Advice after a second Ctrl-C.
-
 /// Carries out `stackrace load`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     let Some(kind) = programs::workloads()

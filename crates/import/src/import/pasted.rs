@@ -233,7 +233,9 @@ fn iso(line: &str) -> Option<&str> {
 /// Behind `[2026-11-28T17:14:39Z] `, as build servers write it.
 fn in_brackets(line: &str) -> Option<&str> {
     let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
-    (iso(time)? == "").then(|| rest.strip_prefix(' ').unwrap_or(rest))
+    iso(time)?
+        .is_empty()
+        .then(|| rest.strip_prefix(' ').unwrap_or(rest))
 }
 
 /// Behind `[   12.345678] `, as the kernel and script(1) have it.

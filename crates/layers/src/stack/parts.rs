@@ -1,5 +1,6 @@
 //! The parts of a stack that exist: what settling and tearing down need when the set-up is over.
 
+use crate::stack::common::lasting::LastingState;
 use crate::stack::error::LayerError;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{FixedDevice, Host};
@@ -22,6 +23,8 @@ pub(super) struct StackParts {
     pub(super) movable: Vec<Movable>,
     /// Commands that drop caches which the kernel of this machine does not hold.
     pub(super) cold: Vec<Vec<OsString>>,
+    /// Properties that have to stay as they are while trials are measured.
+    pub(super) stays: Vec<LastingState>,
     /// Devices that have to be there again after what is movable came back.
     pub(super) awaited: Vec<PathBuf>,
     /// Directories whose file system holds the data of loop devices, by machine.

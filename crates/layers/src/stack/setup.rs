@@ -33,7 +33,7 @@ pub struct Setup<'a> {
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
-    node: usize,
+    pub(super) node: usize,
     /// The machine the layer under way stands on; its peer is the next one.
     home: usize,
     /// Things that the layers below gave on the peer.
@@ -44,8 +44,7 @@ pub struct Setup<'a> {
 const PROOFS: &str = "/run";
 
 impl<'a> Setup<'a> {
-    /// Begins a set-up under a fresh mark. It fails if the host gives no random digits, or the journal cannot
-    /// note them; nothing has been created then.
+    /// Begins a set-up under a fresh mark; nothing is created if the host gives no digits, or no journal notes them.
     pub fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
         Self::with_nonce(site, site.host.nonce()?, None)
     }
@@ -327,8 +326,7 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Waits until a device that was just made can be seen; it is waited for again when its pool
-    /// was away.
+    /// Waits until a device that was just made can be seen; it is waited for again when its pool was away.
     pub fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
         appears(self.host(), device)?;
         self.parts.awaited.push(device.to_path_buf());

@@ -103,6 +103,13 @@ impl StandingStack {
         self.lies_on.exchanged(host)
     }
 
+    /// Tells which state of a layer is another one than when it was set up; `None` if all are as they were.
+    pub fn changed(&self, host: &dyn Host) -> Option<String> {
+        let states = self.parts.stays.iter();
+        let mut changed = states.filter_map(|state| state.changed(on(host, state.node)));
+        changed.next()
+    }
+
     /// Compares what it was set up on with what the same configuration was set up on before; `None`
     /// if they are the same.
     pub fn exchanged_since(

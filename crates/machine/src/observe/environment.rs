@@ -39,15 +39,16 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
         read("/etc/os-release").and_then(|text| quoted(&text, "PRETTY_NAME")),
     );
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    // Not `available_parallelism`: that is what this process may use, not what the machine has.
+    let processors = cpuinfo
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
     add("processor", after_colon(&cpuinfo, "model name"));
     add(
         "processors",
-        // Not `available_parallelism`: that is what this process may use, not what the machine has.
-        Some(cpuinfo.lines().filter(|line| line.starts_with("processor")))
-            .map(Iterator::count)
-            // None at all are not known, where the file is missing.
-            .filter(|count| *count > 0)
-            .map(|count| count.to_string()),
+        // None at all are not known, where the file is missing.
+        (processors > 0).then(|| processors.to_string()),
     );
     add(
         "hypervisor",

@@ -88,7 +88,10 @@ impl Trial<'_> {
             exchanged = look()?;
         }
         let Some(exchanged) = exchanged else {
-            return Ok(());
+            return match self.standing.changed(host) {
+                Some(why) => Err(failed(why)),
+                None => Ok(()),
+            };
         };
         let exchanged = exchanged.seen_by(self.executor.machine.as_deref());
         Err(self.exchanged(exchanged, None, observation))

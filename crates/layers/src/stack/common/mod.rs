@@ -4,6 +4,7 @@ pub(super) mod assembled;
 pub(super) mod block;
 pub(super) mod filesystem;
 pub(super) mod guard;
+pub(super) mod lasting;
 pub(super) mod line;
 pub(super) mod one_kernel;
 pub(super) mod options;

@@ -12,6 +12,7 @@ mod replica;
 mod undo;
 mod words;
 
+use crate::stack::common::lasting::LastingState;
 use crate::stack::common::words::lines;
 use crate::stack::common::{
     filesystem,
@@ -281,6 +282,16 @@ impl Layer for Drbd {
         connected.map_err(|error| unconnected(error, &ends))?;
         let mut facts = self.bring((setup.host(), &admin), (setup.peer()?, &there))?;
         facts.extend(ready.facts);
+        if self.state != ReplicaState::Resyncing {
+            let at = (setup.node, setup.host());
+            for (what, word) in [
+                ("the connection of DRBD", "cstate"),
+                ("the disks of DRBD", "dstate"),
+            ] {
+                let state = LastingState::now(what, at, admin.command(&[word]))?;
+                setup.parts.stays.push(state);
+            }
+        }
         Ok(standing(&ends[0], admin, facts))
     }
 }
