@@ -9,7 +9,7 @@ use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
 use stackrace_stats::elementary::ln;
 use stackrace_stats::{mean, median, t_quantile, variance};
-use stackrace_study::purpose::{Purpose, PurposeWorkload, WorkloadSize};
+use stackrace_study::purpose::{Purpose, PurposeWorkload, SizedBy, WorkloadSize};
 
 use crate::sizes::memory;
 
@@ -113,11 +113,12 @@ fn load_of(part: &PurposeWorkload) -> Option<(Load, u64)> {
         _ => None,
     };
     let block = text("block-size").map_or(Some(KIB * KIB), |it| unit::parse_bytes(it).ok())?;
-    let load = match (settings.owner.as_str(), text("mode")?) {
-        ("random", "read") => Load::RandomRead,
-        ("sequential", "read") => Load::SequentialRead,
+    // Streams end with their data, and what ends by the clock reads anywhere.
+    let load = match (part.sized_by, text("mode")?) {
+        (SizedBy::Clock, "read") => Load::RandomRead,
+        (SizedBy::Bytes, "read") => Load::SequentialRead,
+        (SizedBy::Bytes, "write") => Load::SequentialWrite,
         // What is made durable block by block is no figure of a drive.
-        ("sequential", "write") if given("fsync-every").is_none() => Load::SequentialWrite,
         _ => return None,
     };
     Some((load, block / KIB))

@@ -240,6 +240,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
     let factors: Vec<String> = (0..input.below(3)).map(|_| input.text()).collect();
     let configurations = (0..=input.below(4))
         .map(|_| ConfigurationHead {
+            cost: None,
             name: input.text(),
             levels: factors.iter().map(|_| input.text()).collect(),
         })

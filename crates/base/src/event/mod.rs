@@ -20,6 +20,7 @@ mod observation;
 mod older;
 mod operations;
 mod place;
+mod price;
 mod require;
 mod shell;
 
@@ -35,6 +36,7 @@ pub use identity::*;
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
+pub use price::Price;
 pub use require::{BoundSide, NamedQuantile, Requirement, metrics_named, split};
 pub use shell::shell;
 
@@ -365,6 +367,9 @@ pub struct ConfigurationHead {
     pub name: String,
     /// Level of each factor, in the order of the factors.
     pub levels: Vec<String>,
+    /// What its levels cost together; `None` if the study does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Price>,
 }
 
 /// One command as it was run.

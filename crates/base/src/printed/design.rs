@@ -117,6 +117,7 @@ impl Design {
             configurations: configurations
                 .into_iter()
                 .map(|name| ConfigurationHead {
+                    cost: None,
                     levels: Vec::new(),
                     name,
                 })

@@ -290,11 +290,40 @@ pub(super) fn sentence(rows: &[RequiredRow], evidence: &Evidence<'_>) -> String 
             listed_names(&open)
         ));
     }
+    let cheapest = cheapest(&meets, &open, evidence);
     // With one configuration and one bound, the figure is the answer.
     match rows {
         [only] => format!("{}: {}.", parts.join("; "), only.words()),
-        _ => format!("{}.", parts.join("; ")),
+        _ => format!("{}.{cheapest}", parts.join("; ")),
     }
+}
+
+/// The cheapest of those that meet it, and cheaper ones of which that is not certain; empty if the study has no costs.
+fn cheapest(meets: &[&str], open: &[&str], evidence: &Evidence<'_>) -> String {
+    let all = &evidence.head.configurations;
+    let cost = |name: &str| all.iter().find(|it| it.name == name)?.cost.as_ref();
+    let priced = meets.iter().filter_map(|name| Some((*name, cost(name)?)));
+    let Some((_, least)) = priced
+        .clone()
+        .min_by(|a, b| a.1.amount.total_cmp(&b.1.amount))
+    else {
+        return String::new();
+    };
+    let names: Vec<&str> = priced
+        .filter(|(_, it)| it.amount <= least.amount)
+        .map(|(name, _)| name)
+        .collect();
+    let cheaper = |name: &&&str| cost(name).is_some_and(|it| it.amount < least.amount);
+    let cheaper: Vec<&str> = open.iter().filter(cheaper).copied().collect();
+    let unsure = match cheaper.is_empty() {
+        true => String::new(),
+        false => format!("; {} would be cheaper", listed_names(&cheaper)),
+    };
+    format!(
+        " The cheapest that meets it is {} ({}){unsure}.",
+        listed_names(&names),
+        least.words()
+    )
 }
 
 /// One sentence for each requirement of each configuration, where there are several.

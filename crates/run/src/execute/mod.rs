@@ -244,6 +244,7 @@ pub fn head(
             .map(|t| ConfigurationHead {
                 name: t.name.clone(),
                 levels: t.levels.clone(),
+                cost: t.cost.clone(),
             })
             .collect(),
         workloads: study.workload_heads.clone(),

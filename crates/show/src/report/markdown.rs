@@ -3,6 +3,7 @@
 use super::audited;
 use super::clients;
 use super::content::{self, TextTable};
+use super::cost;
 use super::durability;
 use super::effects;
 use super::figure::plain;
@@ -38,6 +39,9 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
     }
     for (at, head) in record.head.workloads.iter().enumerate() {
         table(&mut text, &content::workload(verdict, at, head));
+    }
+    if let Some(costs) = cost::table(&record.head, verdict) {
+        table(&mut text, &costs);
     }
     durability(&mut text, record, verdict);
     for formats in content::video_tables(verdict) {

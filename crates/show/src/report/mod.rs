@@ -9,6 +9,7 @@ mod audited;
 mod chart;
 mod clients;
 mod content;
+mod cost;
 mod csv;
 mod diff;
 mod durability;

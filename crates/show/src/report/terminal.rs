@@ -4,6 +4,7 @@
 use super::audited;
 use super::clients;
 use super::content::{self, TextRow, TextTable};
+use super::cost;
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
@@ -282,6 +283,9 @@ impl Page {
         }
         for (at, head) in record.head.workloads.iter().enumerate() {
             self.table(&content::workload(verdict, at, head));
+        }
+        if let Some(costs) = cost::table(&record.head, verdict) {
+            self.table(&costs);
         }
         self.durability(record, verdict);
         for formats in content::video_tables(verdict) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use stackrace_engine::spec::Content;
 
-use stackrace_base::event::{MetricHead, WorkloadHead, metrics_named};
+use stackrace_base::event::{MetricHead, Price, WorkloadHead, metrics_named};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
 use stackrace_layers::stack::{LaidOutData, Layer, Stack};
@@ -82,8 +82,12 @@ impl<'a> ConfigurationBuilder<'a> {
             if let (Some(stack), Some(workloads)) = (stack, workloads) {
                 self.fits(&stack, &workloads, levels);
                 self.data_fit(&workloads, levels);
+                let chosen = self.factors.iter().zip(levels);
+                let costs =
+                    chosen.filter_map(|(factor, level)| factor.levels[*level].cost.as_ref());
                 configurations.push(Configuration {
                     processes: 1,
+                    cost: Price::sum(costs),
                     name: match name.is_empty() {
                         // A study without factors has one configuration, which no level names.
                         true => kinds_of(&stack),

@@ -1,6 +1,6 @@
 //! A study as it is planned and run: its factors, its configurations, its decision.
 
-use stackrace_base::event::{Decide, WorkloadHead};
+use stackrace_base::event::{Decide, Price, WorkloadHead};
 use stackrace_base::setting::{Span, Value};
 use stackrace_layers::stack::{LayerCommand, LayerKind, Stack};
 use stackrace_load::workload::{Cost, Slicing, Workload, WorkloadKind};
@@ -187,6 +187,8 @@ pub struct Level {
     pub value: Value,
     /// True if the label was given, not made.
     pub labelled: bool,
+    /// What it costs; `None` if the study does not say it.
+    pub cost: Option<Price>,
     /// Place where the value is written.
     pub span: Span,
 }
@@ -197,6 +199,8 @@ pub struct Configuration {
     pub name: String,
     /// Label of each factor's level, in the order of the factors.
     pub levels: Vec<String>,
+    /// What its levels cost together; `None` if the study does not say it.
+    pub cost: Option<Price>,
     /// Its storage.
     pub stack: Stack,
     /// Its workloads; each belongs to the head at the same index.

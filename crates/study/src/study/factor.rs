@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use stackrace_base::event::Price;
 use stackrace_base::setting::{Refusal, Span, Value, listed, unknown_word};
 
 use super::design::{Factor, Level};
@@ -19,6 +20,9 @@ pub(super) const CONFIGURATIONS_MAX: usize = 4096;
 
 /// Layers and workloads of all configurations together: each is made and checked.
 const PARTS_MAX: usize = 65_536;
+
+/// Words of a level that is written as a table.
+const LEVEL_WORDS: [&str; 3] = ["label", "value", "cost"];
 
 const LEVEL_EXAMPLE: &str = "{ label = \"journal\", value = [\"-O\", \"has_journal\"] }";
 
@@ -40,11 +44,10 @@ pub(super) fn factors(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> V
             "take out those of one level, or ask two smaller questions",
         ));
     }
-    fields
-        .iter()
-        .take(FACTORS_MAX)
-        .map(|field| factor(text, field, refusals))
-        .collect()
+    let fields = fields.iter().take(FACTORS_MAX);
+    let factors: Vec<Factor> = fields.map(|field| factor(text, field, refusals)).collect();
+    check_costs(&factors, refusals);
+    factors
 }
 
 /// A factor without levels is returned too: naming it elsewhere is then no second mistake.
@@ -145,33 +148,90 @@ fn level(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> Result<Level, 
         return plain_level(text, item, None);
     };
     for field in fields {
-        if !["label", "value"].contains(&field.name.as_str()) {
+        if !LEVEL_WORDS.contains(&field.name.as_str()) {
             refusals.push(unknown_word(
                 &field.name_span,
                 &format!("a level has no \"{}\"", field.name),
                 &field.name,
-                ["label", "value"].into_iter(),
+                LEVEL_WORDS.into_iter(),
                 "a level has",
             ));
         }
     }
     let find = |name: &str| fields.iter().find(|field| field.name == name);
-    let (Some(label), Some(value)) = (find("label"), find("value")) else {
-        return Err(Refusal::at(
-            &item.span,
-            "a level written as a table needs a label and a value",
-            format!("write it like {LEVEL_EXAMPLE}"),
-        ));
+    let cost = find("cost").map(cost).transpose()?;
+    let (label, Some(value)) = (find("label"), find("value")) else {
+        return Err(incomplete(item));
     };
-    match &label.item.node {
-        ItemKind::Value(Value::Text(label)) if !label.trim().is_empty() => {
+    let level = match label.map(|label| &label.item.node) {
+        Some(ItemKind::Value(Value::Text(label))) if !label.trim().is_empty() => {
             plain_level(text, &value.item, Some(label.clone()))
         }
-        _ => Err(Refusal::at(
-            &label.item.span,
+        // Written as a table for its cost.
+        None if cost.is_some() => plain_level(text, &value.item, None),
+        None => Err(incomplete(item)),
+        Some(_) => Err(Refusal::at(
+            label.map_or(&item.span, |label| &label.item.span),
             "a label is a text of at least one letter",
             format!("write it like {LEVEL_EXAMPLE}"),
         )),
+    };
+    level.map(|level| Level { cost, ..level })
+}
+
+fn incomplete(item: &Item) -> Refusal {
+    Refusal::at(
+        &item.span,
+        "a level written as a table needs a label and a value",
+        format!("write it like {LEVEL_EXAMPLE}"),
+    )
+}
+
+/// The cost of a level.
+fn cost(field: &Field) -> Result<Price, Refusal> {
+    let span = &field.item.span;
+    let Value::Text(text) = field.item.value()? else {
+        return Err(Refusal::at(
+            span,
+            "a cost is a text",
+            "write cost = \"73 EUR\"",
+        ));
+    };
+    Price::read(&text).map_err(|why| Refusal::at(span, why.what, why.next))
+}
+
+/// Refuses costs that cannot be compared: of some levels of a factor only, in two currencies, once and a month.
+fn check_costs(factors: &[Factor], refusals: &mut Vec<Refusal>) {
+    let levels = || factors.iter().flat_map(|factor| &factor.levels);
+    let first = levels().find_map(|level| level.cost.as_ref());
+    let other = levels().find(|level| {
+        let pair = level.cost.as_ref().zip(first);
+        pair.is_some_and(|(cost, first)| !cost.is_like(first))
+    });
+    if let (Some(level), Some(first)) = (other, first) {
+        let cost = level.cost.as_ref().map_or_else(String::new, Price::unit);
+        let message = format!("a cost in {cost} beside one in {}", first.unit());
+        refusals.push(Refusal::at(
+            &level.span,
+            message,
+            "write all costs in one currency, once or per month: nothing is converted",
+        ));
+    }
+    for factor in factors {
+        let without = factor.levels.iter().find(|level| level.cost.is_none());
+        if let Some(level) = without.filter(|_| factor.levels.iter().any(|it| it.cost.is_some())) {
+            refusals.push(Refusal::at(
+                &level.span,
+                format!(
+                    "\"{}\" has no cost, and other levels of {} have",
+                    level.label, factor.name
+                ),
+                format!(
+                    "write {{ label = \"{}\", value = …, cost = \"0 EUR\" }}",
+                    level.label
+                ),
+            ));
+        }
     }
 }
 
@@ -218,6 +278,7 @@ fn plain_level(text: &str, item: &Item, label: Option<String>) -> Result<Level, 
         label,
         value,
         labelled,
+        cost: None,
         span: item.span.clone(),
     })
 }

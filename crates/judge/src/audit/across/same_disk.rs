@@ -130,6 +130,7 @@ mod tests {
         let facts = |_: usize| vec![("devices", "vda1, vda")];
         let mut run = Run::of(facts);
         run.record.head.configurations.push(ConfigurationHead {
+            cost: None,
             name: "btrfs".to_owned(),
             levels: Vec::new(),
         });

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::sample::{operation, trial};
-use stackrace_base::event::{BoundSide, Requirement};
+use stackrace_base::event::{BoundSide, Price, Requirement};
 
 /// Noise of a quantile from round to round, on the log scale.
 const NOISE: f64 = 0.1;
@@ -147,5 +147,29 @@ fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
     assert!(
         said.contains("only 999 operations, and p99 takes 1000: give it more time"),
         "{said}"
+    );
+}
+
+#[test]
+fn the_cheapest_that_meets_it_is_named_with_cheaper_ones_that_may() {
+    let mut head = asked(&[&["a"], &["b"], &["c"], &["d"]]);
+    let data = devices(&[5.0, 30.0, 10.0, 4.0], 1);
+    let said = |head: &RunStarted| judge(&evidence(head, &data, 20)).sentence;
+    assert!(!said(&head).contains("cheapest"));
+    for (configuration, cost) in head
+        .configurations
+        .iter_mut()
+        .zip(["73", "20", "45.5", "150"])
+    {
+        configuration.cost = Some(Price::read(&format!("{cost} EUR")).unwrap());
+    }
+    let sentence = said(&head);
+    let part = "The cheapest that meets it is a (73 EUR); c would be cheaper.";
+    assert!(sentence.contains(part), "{sentence}");
+    head.configurations[3].cost = head.configurations[0].cost.clone();
+    let sentence = said(&head);
+    assert!(
+        sentence.contains("The cheapest that meets it is a and d (73 EUR)"),
+        "{sentence}"
     );
 }

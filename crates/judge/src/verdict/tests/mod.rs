@@ -36,6 +36,7 @@ pub(super) fn head(
         configurations: configurations
             .iter()
             .map(|levels| ConfigurationHead {
+                cost: None,
                 name: levels.join(", "),
                 levels: levels.iter().map(|l| (*l).to_owned()).collect(),
             })

@@ -270,6 +270,7 @@ pub fn head(shape: &SampleShape) -> RunStarted {
             .configurations
             .iter()
             .map(|(name, levels)| ConfigurationHead {
+                cost: None,
                 name: name.clone(),
                 levels: levels.clone(),
             })

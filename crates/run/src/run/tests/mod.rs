@@ -354,6 +354,7 @@ fn head(study: &Study) -> RunStarted {
             .configurations
             .iter()
             .map(|configuration| ConfigurationHead {
+                cost: None,
                 name: configuration.name.clone(),
                 levels: configuration.levels.clone(),
             })

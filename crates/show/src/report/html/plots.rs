@@ -8,10 +8,10 @@ use crate::report::chart::{
     self, Axis, BarGroup, BarRow, ChartLine, ForestGroup, ForestRow, Gallery, LegendEntry,
     LineChart, RoundsRow, SERIES_MAX, Scale, bars, forest, line, rounds as rounds_chart,
 };
-use crate::report::{audited, content, figure};
+use crate::report::{audited, content, cost, figure};
 use stackrace_base::event::{Ended, MetricHead, Observation, PhaseObservation};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{Comparison, ConfigurationRow, RateChange, Verdict};
+use stackrace_judge::verdict::{Comparison, ConfigurationRow, Interval, RateChange, Verdict};
 use stackrace_results::record::Record;
 
 /// Rows of the first chart; further comparisons are in one that can be opened.
@@ -94,6 +94,46 @@ fn shapes(groups: &[ForestGroup]) -> Vec<LegendEntry> {
         .collect()
 }
 
+/// Costs beside the figures, and what there is for the money; empty if the study has no costs.
+fn money<'a>(record: &'a Record, verdict: &'a Verdict) -> impl Iterator<Item = BarGroup> + 'a {
+    let head = &record.head;
+    let group =
+        |heading: String, unit: String, value: &dyn Fn(&ConfigurationRow) -> Option<Interval>| {
+            let rows = verdict.configurations.iter().map(|row| BarRow {
+                label: row.name.clone(),
+                configuration: row.configuration,
+                value: value(row),
+            });
+            BarGroup {
+                heading,
+                unit,
+                rows: rows.collect(),
+            }
+        };
+    let exact = |row: &ConfigurationRow| {
+        let amount = cost::of(head, row)?.amount;
+        Some(Interval {
+            estimate: amount,
+            // A price has no interval.
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+        })
+    };
+    let first = verdict.configurations.first();
+    let unit = first.and_then(|row| Some(cost::of(head, row)?.unit()));
+    unit.into_iter().flat_map(move |unit| {
+        let money = |row: &ConfigurationRow| cost::for_money(head, verdict, row);
+        [
+            group(format!("Cost, {unit}"), unit, &exact),
+            group(
+                "Performance for the money, 1 is the baseline".to_owned(),
+                String::new(),
+                &money,
+            ),
+        ]
+    })
+}
+
 /// The first metric of each workload, a group each: those there is room for, and the others.
 fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) {
     let groups = record.head.workloads.iter().enumerate();
@@ -112,6 +152,7 @@ fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) 
                 rows: rows.collect(),
             })
         })
+        .chain(money(record, verdict))
         .filter(|group| group.rows.iter().any(|row| row.value.is_some()))
         .collect();
     let mut rows = 0;

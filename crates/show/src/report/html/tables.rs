@@ -6,6 +6,7 @@ use crate::report::ReportOptions;
 use crate::report::chart::swatch;
 use crate::report::clients;
 use crate::report::content::{self, TextRow, TextTable};
+use crate::report::cost;
 use crate::report::figure;
 use stackrace_base::event::{Ended, Observation, WorkloadHead};
 use stackrace_base::unit;
@@ -176,6 +177,11 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
                 }
             };
             (folded(&content::workload(verdict, at, head), &more))
+        }
+        @if let Some(costs) = cost::table(&record.head, verdict) {
+            h3 { (costs.title) }
+            p { (costs.note) }
+            (table(&costs))
         }
         @for formats in content::video_tables(verdict) {
             h3 { (formats.title) }

@@ -1,6 +1,7 @@
 //! Every refusal at its place, and the laws of reading.
 
 mod asked;
+mod costs;
 mod jobs;
 mod laws;
 mod reading;

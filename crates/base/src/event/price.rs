@@ -1,0 +1,124 @@
+//! What a configuration costs, as the study says it: no price is shipped, and no currency converted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::unit::{self, UnitError};
+
+/// A price, once or a month.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// The number in front of the currency; at least 0.
+    pub amount: f64,
+    /// Currency as it is written: `EUR`.
+    pub currency: String,
+    /// True if it is paid each month.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub monthly: bool,
+}
+
+/// Words behind a price that is paid each month.
+const MONTHLY: [&str; 4] = ["per month", "a month", "/month", "/ month"];
+
+impl Price {
+    /// Reads `73 EUR` and `12 EUR per month`.
+    ///
+    /// # Errors
+    /// It has no number, no currency, or something else behind.
+    pub fn read(text: &str) -> Result<Self, UnitError> {
+        let unfit = || UnitError {
+            what: format!("\"{}\" is no cost", text.trim()),
+            next: "write a number and a currency: \"73 EUR\", \"12.50 EUR per month\"".to_owned(),
+        };
+        let trimmed = text.trim();
+        let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, rest) = trimmed.split_at(end.ok_or_else(unfit)?);
+        let amount: f64 = number.parse().map_err(|_| unfit())?;
+        let rest = rest.trim();
+        let paid = MONTHLY.iter().find_map(|words| rest.strip_suffix(words));
+        let currency = paid.unwrap_or(rest).trim();
+        let signs = |c: char| c.is_alphabetic() || "€$£¥₹".contains(c);
+        if currency.is_empty() || !currency.chars().all(signs) || !amount.is_finite() {
+            return Err(unfit());
+        }
+        Ok(Self {
+            amount,
+            // One currency is written in two ways more easily than two are alike.
+            currency: currency.to_uppercase(),
+            monthly: paid.is_some(),
+        })
+    }
+
+    /// The currency, and how often it is paid: `EUR per month`.
+    pub fn unit(&self) -> String {
+        let monthly = if self.monthly { " per month" } else { "" };
+        format!("{}{monthly}", self.currency)
+    }
+
+    /// `73 EUR`, `12.5 EUR per month`
+    pub fn words(&self) -> String {
+        let amount = (self.amount * 100.0).round() / 100.0;
+        format!("{amount} {}", self.unit())
+    }
+
+    /// Returns true if both can be added.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (&self.currency, self.monthly) == (&other.currency, other.monthly)
+    }
+
+    /// The sum of costs that are alike; `None` of none.
+    pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        all.cloned().reduce(|sum, one| Self {
+            amount: sum.amount + one.amount,
+            ..sum
+        })
+    }
+
+    /// So much of a metric for one unit of the currency: `2.90 MB/s per EUR`; `None` if it costs nothing.
+    pub fn buys(&self, metric_unit: &str, value: f64) -> Option<String> {
+        let each =
+            (self.amount > 0.0).then(|| unit::of_metric(metric_unit, value / self.amount))?;
+        Some(format!("{each} per {}", self.currency))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_a_number_and_a_currency() {
+        let words = |text| Price::read(text).map(|cost| cost.words());
+        assert_eq!(words("73 EUR").unwrap(), "73 EUR");
+        assert_eq!(words(" 12.50 eur per month").unwrap(), "12.5 EUR per month");
+        assert_eq!(words("12€/month").unwrap(), "12 € per month");
+        for wrong in [
+            "EUR",
+            "73",
+            "",
+            "EUR 73",
+            "-3 EUR",
+            "1,299 EUR",
+            "73 EUR a week",
+            "1.2.3 EUR",
+            "cheap",
+        ] {
+            let why = words(wrong).unwrap_err();
+            assert!(why.next.contains("73 EUR"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn costs_are_added_and_divided() {
+        let all = [
+            Price::read("73 EUR").unwrap(),
+            Price::read("27.5 EUR").unwrap(),
+        ];
+        let sum = Price::sum(all.iter()).unwrap();
+        assert_eq!(sum.words(), "100.5 EUR");
+        assert_eq!(Price::sum([].iter()), None);
+        assert_eq!(sum.buys("B/s", 201e6).unwrap(), "2.00 MB/s per EUR");
+        assert_eq!(Price::read("0 EUR").unwrap().buys("B/s", 1.0), None);
+        assert!(!all[0].is_like(&Price::read("1 EUR per month").unwrap()));
+        assert!(!all[0].is_like(&Price::read("1 USD").unwrap()));
+    }
+}
