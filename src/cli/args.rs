@@ -118,6 +118,10 @@ pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failu
     }))
 }
 
+/// A workload from the values of --with and --find-rate; `None` if neither was given.
+type TypedWorkload<'a> =
+    dyn Fn(Option<&str>, Option<&str>) -> Result<Option<Settings>, Failure> + 'a;
+
 /// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads the
 /// values of --with and --find-rate, `variable` has the environment, which a job may use.
 ///
@@ -125,7 +129,7 @@ pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failu
 /// There is no such workload, its settings are wrong, or the job file cannot be read.
 pub(super) fn own_program(
     typed: OwnProgramArgs,
-    workload: &dyn Fn(Option<&str>, Option<&str>) -> Result<Option<Settings>, Failure>,
+    workload: &TypedWorkload<'_>,
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
     let measures = typed.with.is_some() || typed.find_rate.is_some();
