@@ -159,6 +159,7 @@ fn the_metric_that_decides_can_be_chosen_and_has_to_be_there() {
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
+        the_metric_that_decides_can_be_chosen_and_has_to_be_there,
         an_own_run_is_asked_what_its_study_did_not_ask,
         single_imported_figures_get_a_ratio_and_no_interval
     ]
