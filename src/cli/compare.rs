@@ -13,6 +13,7 @@ use super::variable::variable;
 use crate::commands::compare::{self, CompareRequest};
 use crate::commands::own_program;
 use stackrace_base::unit;
+use stackrace_load::programs::fio::FIO;
 use stackrace_places::place::clients::AskedClients;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::study_file::Overrides;
@@ -60,6 +61,9 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     setting.events.name(verb.output.events.as_deref())?;
     let typed = |with: Option<&str>, bound: Option<&str>| match (with, bound) {
         (with, Some(bound)) => load::find_rate(with, bound).map(Some),
+        (Some(with), None) if with.split_whitespace().next() == Some(FIO) => {
+            Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
+        }
         (Some(with), None) => load::workload(with).map(Some),
         (None, None) => Ok(None),
     };

@@ -106,12 +106,8 @@ fn typed(help: &str) -> String {
 /// # Errors
 /// There is no such workload, or its settings are wrong.
 pub(in crate::cli) fn workload(workload: &str) -> Result<Settings, Failure> {
-    match split(workload)? {
-        (name, _) if name == FIO => {
-            Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
-        }
-        (name, words) => named(&name, &words),
-    }
+    let (name, words) = split(workload)?;
+    named(&name, &words)
 }
 
 /// The workload that finds the rate of random I/O at which a latency keeps `bound`; `with`: the I/O, as
@@ -191,9 +187,10 @@ mod tests {
             .lines()
             .filter_map(|line| line.trim().strip_prefix("next: write "));
         let word = |line: &str| {
-            line.split(' ')
-                .find(|word| word.contains('='))
-                .map(str::to_owned)
+            // Sentences have apostrophes that no shell would close.
+            let plain = || line.split(' ').map(str::to_owned).collect();
+            let words: Vec<String> = shlex::split(line).unwrap_or_else(plain);
+            words.into_iter().find(|word| word.contains('='))
         };
         // The file of a user's is not here: a job itself stands for it.
         let there = |word: String| match word.starts_with("job=") {
@@ -208,7 +205,7 @@ mod tests {
         for kind in programs::workloads() {
             let mut words = vec![kind.name.to_owned()];
             for _ in 0..4 {
-                let Err(refused) = workload(&words.join(" ")) else {
+                let Err(refused) = workload(&shell(&words)) else {
                     break;
                 };
                 let new = advised(refused);
@@ -221,7 +218,7 @@ mod tests {
                 words.retain(|old| new.iter().all(|word| name(word) != name(old)));
                 words.extend(new);
             }
-            let refused = workload(&words.join(" ")).err().map(Failure::into_parts);
+            let refused = workload(&shell(&words)).err().map(Failure::into_parts);
             assert_eq!(refused, None, "{words:?}");
         }
     }

@@ -195,7 +195,7 @@ impl FindRate {
             settings.refuse(
                 BOUND.name,
                 format!("\"{text}\" is no bound of a latency"),
-                "write it like \"p99 <= 5 ms\": p50, p95, p99, p99.9 or mean, and at most a time",
+                "write bound = \"p99 <= 5 ms\" (or p50, p95, p99.9, mean)",
             )
         })?;
         let frame = Frame {
