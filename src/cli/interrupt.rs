@@ -28,6 +28,7 @@ pub(super) fn catch_interrupt(
 ) -> Result<(), Failure> {
     let interrupt = Arc::clone(interrupt);
     let times = AtomicU32::new(0);
+    let ignored = front::hangup_is_ignored();
     ctrlc::set_handler(move || {
         interrupt.raise();
         if times.fetch_add(1, Ordering::SeqCst) >= 1 {
@@ -56,7 +57,12 @@ pub(super) fn catch_interrupt(
         // Where no thread can be had, less is said.
         let _ = std::thread::Builder::new().spawn(say_waits);
     })
-    .map_err(|error| uncaught(&error))
+    .map_err(|error| uncaught(&error))?;
+    if ignored {
+        // Under nohup a run goes on when its terminal is gone.
+        front::ignore_hangup();
+    }
+    Ok(())
 }
 
 /// The failure of a machine that gives this process no thread to wait for Ctrl-C in.

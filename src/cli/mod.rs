@@ -46,6 +46,7 @@ mod verdict;
 mod words;
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
@@ -175,6 +176,19 @@ pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
     }
 }
 
+/// Has advice name the store that the command line names.
+fn name_store(matches: &ArgMatches, store: Option<&Path>) {
+    let typed = matches.value_source("store") == Some(ValueSource::CommandLine);
+    let verb = matches.subcommand();
+    let from = verb.map(|(_, verb)| verb.try_get_one::<String>("from"));
+    // Runs of a team lie in its database.
+    let of_a_team = matches!(from, Some(Ok(Some(_))));
+    if let (true, false, Some(store)) = (typed, of_a_team, store) {
+        // Whole, so that what is advised works in any directory.
+        store_is_named(&std::path::absolute(store).unwrap_or_else(|_| store.to_owned()));
+    }
+}
+
 fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     let defaults = match matches.subcommand_name() {
@@ -182,11 +196,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
-    let named = matches.value_source("store") == Some(ValueSource::CommandLine);
-    if let (true, Some(store)) = (named, &common.store) {
-        // Whole, so that what is advised works in any directory.
-        store_is_named(&std::path::absolute(store).unwrap_or_else(|_| store.clone()));
-    }
+    name_store(matches, common.store.as_deref());
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {

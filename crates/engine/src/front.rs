@@ -29,6 +29,20 @@ pub fn let_go(code: u8) -> io::Result<()> {
     Ok(drop(code))
 }
 
+/// Returns true if a hang-up of the terminal is ignored, as nohup(1) has it. To be asked before handlers are set.
+pub fn hangup_is_ignored() -> bool {
+    #[cfg(target_os = "linux")]
+    return linux::hangup_is_ignored();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Ignores a hang-up of the terminal, whatever handler was set.
+pub fn ignore_hangup() {
+    #[cfg(target_os = "linux")]
+    linux::ignore_hangup();
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::io;
@@ -87,6 +101,19 @@ mod linux {
             std::process::exit(1);
         }
         IN_FRONT.store(front, Ordering::SeqCst);
+    }
+
+    pub(super) fn hangup_is_ignored() -> bool {
+        let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: nothing is set, and what is set now is written to memory that is valid for the call.
+        let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), now.as_mut_ptr()) };
+        // SAFETY: zeros are valid for all of it, also where nothing was filled in.
+        asked == 0 && unsafe { now.assume_init() }.sa_sigaction == libc::SIG_IGN
+    }
+
+    pub(super) fn ignore_hangup() {
+        // SAFETY: to ignore a signal runs no code of ours.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     }
 
     pub(super) fn let_go(code: u8) -> io::Result<()> {

@@ -56,7 +56,11 @@ impl Price {
 
     /// `73 EUR`, `12.5 EUR per month`
     pub fn words(&self) -> String {
-        let amount = (self.amount * 100.0).round() / 100.0;
+        // A gigabyte or an hour may cost less than a cent.
+        let amount = match self.amount < 1.0 {
+            true => unit::digits(self.amount),
+            false => ((self.amount * 100.0).round() / 100.0).to_string(),
+        };
         format!("{amount} {}", self.unit())
     }
 

@@ -121,7 +121,7 @@ impl OwnDir {
             let found = match here.handle_of(&name) {
                 // A link that leads nowhere was opened above: only a name that is free is made.
                 Err(error) if make && error.is_missing() => {
-                    here.make(&name)?;
+                    here.make_or_find(&name)?;
                     here.handle_of(&name)?
                 }
                 other => other?,
@@ -257,23 +257,23 @@ impl OwnDir {
         self.dir(name)
     }
 
-    /// A directory in this one, which is made where it is missing.
-    ///
-    /// # Errors
-    /// As [`OwnDir::dir`] and [`OwnDir::make_dir`].
+    /// A directory in this one, made where it is missing. Errors: as [`OwnDir::dir`] and [`OwnDir::make_dir`].
     pub fn dir_or_make(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
-        match self.dir(name.as_ref()) {
-            Err(error) if error.is_missing() => match self.make_dir(name.as_ref()) {
-                // Another process was faster.
-                Err(OwnError::System { source, .. })
-                    if source.kind() == io::ErrorKind::AlreadyExists =>
-                {
-                    self.dir(name)
-                }
-                made => made,
-            },
-            found => found,
+        let found = self.dir(name.as_ref());
+        if !found.as_ref().is_err_and(OwnError::is_missing) {
+            return found;
         }
+        self.make_or_find(name.as_ref())?;
+        self.dir(name)
+    }
+
+    /// Makes a directory unless another process was faster.
+    fn make_or_find(&self, name: &OsStr) -> Result<(), OwnError> {
+        let there = io::ErrorKind::AlreadyExists;
+        self.make(name).or_else(|error| match &error {
+            OwnError::System { source, .. } if source.kind() == there => Ok(()),
+            _ => Err(error),
+        })
     }
 
     /// Makes a directory in this one, for the user alone.

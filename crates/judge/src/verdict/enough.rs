@@ -65,8 +65,9 @@ impl RequiredRow {
     fn words(&self) -> String {
         let shown = |value: f64| unit::of_metric(&self.metric.unit, value);
         let bound = format!("required {} {}", self.limit.words(), shown(self.bound));
+        let few = self.few_words();
         let Some(value) = self.value else {
-            return format!("{}: no figure yet, {bound}", self.metric.name);
+            return format!("{}: no figure yet, {bound}{few}", self.metric.name);
         };
         let range = format!("({} to {})", shown(value.low), shown(value.high));
         // The end of the interval that is nearest to the bound: so much is sure.
@@ -79,22 +80,30 @@ impl RequiredRow {
                 ", at least {} above it",
                 unit::percent(value.low / self.bound - 1.0)
             ),
+            (_, true) if value.high <= 0.5 * self.bound => {
+                let times = unit::digits(self.bound / value.high);
+                format!(", which is at least {times} times as much")
+            }
             (_, true) => format!(
                 ", at least {} below it",
                 unit::percent(1.0 - value.high / self.bound)
             ),
             _ => String::new(),
         };
-        let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
-        let few = few.map_or(String::new(), |(count, quantile)| {
-            let (word, needed) = (quantile.word, quantile.needed);
-            format!("; a trial has only {count} operations, and {word} takes {needed}: give it more time")
-        });
         format!(
             "{} {} {range}; {bound}{apart}{few}",
             self.metric.name,
             shown(value.estimate)
         )
+    }
+
+    /// Why a quantile cannot say that it is enough; empty if it can.
+    fn few_words(&self) -> String {
+        let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
+        few.map_or(String::new(), |(count, quantile)| {
+            let (word, needed) = (quantile.word, quantile.needed);
+            format!("; a trial has only {count} operations, and {word} takes {needed}: give it more time")
+        })
     }
 }
 
@@ -139,7 +148,10 @@ fn row(
     };
     // Too few operations see too little of the tail: their quantile is too small, so that one beyond the bound is sure.
     let few = fewest_operations(table, configuration, required.workload, &metric.name);
-    let operations = few.filter(|_| enough == Enough::Meets);
+    // Where every trial has too few there is no figure at all, however many rounds are run.
+    let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
+    let never = value.is_none() && rounds >= FIRST_LOOK;
+    let operations = few.filter(|_| enough == Enough::Meets || never);
     let enough = match operations {
         Some(_) => Enough::Open,
         None => enough,
@@ -289,6 +301,10 @@ pub(super) fn sentence(rows: &[RequiredRow], evidence: &Evidence<'_>) -> String 
             "{not} certain yet whether {} {meet} it",
             listed_names(&open)
         ));
+    }
+    // Those that failed have no answer.
+    if parts.is_empty() {
+        return String::new();
     }
     let cheapest = cheapest(&meets, &open, evidence);
     // With one configuration and one bound, the figure is the answer.

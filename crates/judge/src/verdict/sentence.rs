@@ -45,6 +45,10 @@ pub(super) fn whole(
     if judged.state == State::Unpaired {
         return imported::sentence(judged, head, &over(head));
     }
+    let failed = failures(evidence);
+    if head.configurations.len() == 1 && !failed.is_empty() {
+        return format!("No verdict: {failed}.");
+    }
     if head.configurations.len() == 1 && !required.is_empty() {
         let answer = enough::alone(required, evidence, judged.rounds);
         return format!("{answer}{}", outlook(judged, more, evidence));

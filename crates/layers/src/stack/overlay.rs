@@ -336,6 +336,9 @@ impl Layer for Overlay {
 
     /// Refuses a directory of the user's: what is done to layers is done as root, by their paths.
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        if below.last().is_some_and(|layer| layer.kind() == NAME) {
+            return Err("overlay cannot stand on overlay: the kernel takes no upper layer there, so put it on the file system below".to_owned());
+        }
         filesystem::not_theirs(NAME, below)
     }
 

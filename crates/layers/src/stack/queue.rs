@@ -161,8 +161,17 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         }
         values.push((REQUESTS, requests.to_string()));
     }
-    let latency = settings.optional_time_ns("wbt")?;
-    values.extend(latency.map(|ns| (WRITEBACK, (ns / 1000).to_string())));
+    if let Some(ns) = settings.optional_time_ns("wbt")? {
+        // A part of a microsecond would be cut off, and 0 switches the throttling off.
+        if !ns.is_multiple_of(1000) {
+            return Err(Refusal::at(
+                settings.span_of("wbt"),
+                "the kernel takes whole microseconds for wbt",
+                "write wbt = \"2 ms\", or \"0 s\" to switch it off",
+            ));
+        }
+        values.push((WRITEBACK, (ns / 1000).to_string()));
+    }
     if settings.given("rotational") {
         let flag = settings.flag("rotational")?;
         values.push((ROTATIONAL, u8::from(flag).to_string()));
@@ -201,6 +210,16 @@ impl Layer for Queue {
 
     fn passes_devices_on(&self) -> bool {
         true
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        // The upper one would win, and the lower one say what is not so.
+        match below.last().is_some_and(|layer| layer.kind() == NAME) {
+            true => {
+                Err("two layers queue set the same devices: write both settings in one".to_owned())
+            }
+            false => Ok(()),
+        }
     }
 
     fn needs(&self) -> Needs {

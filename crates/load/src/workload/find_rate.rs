@@ -20,7 +20,7 @@ use stackrace_base::unit;
 use stackrace_engine::spec::{AccessPattern, Pacing, Stop};
 use stackrace_engine::{Op, PhaseEnd, PhaseOutcome};
 
-use super::block::words::{self as word, block_size, fsync_every};
+use super::block::words::{self as word, block_size};
 use super::block::{BlockIo, Frame, read_share};
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
@@ -67,8 +67,6 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "Operations outstanding at most, per thread: more that are due wait.",
         ),
         SettingDoc::flag("direct", "true", "O_DIRECT: past the page cache."),
-        fsync_every("0"),
-        word::DATA_ONLY,
         word::SYNC.doc,
         STEP,
         LIMIT,
@@ -90,8 +88,8 @@ const NEAR: f64 = 1.05;
 const DOWN: f64 = 4.0;
 /// Smallest rate that is tried, operations per second.
 const RATE_MIN: f64 = 0.1;
-/// Operations that lie beyond the quantile in each step.
-const BEYOND: f64 = 10.0;
+/// Operations that lie beyond the quantile in each step, on average: arrivals are drawn, and some steps have fewer.
+const BEYOND: f64 = 11.0;
 
 /// The latencies that can be bounded, with the share of operations beyond each.
 const BOUNDED: [(&str, Latency, f64); 5] = [
@@ -116,7 +114,7 @@ struct LatencyBound {
 impl LatencyBound {
     fn parse(text: &str) -> Option<Self> {
         let (name, ns) = text.split_once(['<', '≤'])?;
-        let ns = unit::parse_time_ns(ns.trim_start_matches('=').trim()).ok()?;
+        let ns = unit::parse_time_ns(ns.strip_prefix('=').unwrap_or(ns).trim()).ok()?;
         let name = name.trim();
         let (name, which, beyond) = BOUNDED.into_iter().find(|(word, ..)| *word == name)?;
         (ns > 0).then_some(Self {
@@ -150,16 +148,25 @@ struct FoundRate {
     breaks: f64,
 }
 
+/// A search in which no rate held the bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct NoRate {
+    /// Smallest rate that was tried, operations per second; `None` if none was.
+    tried: Option<f64>,
+    /// True if the time ended it.
+    time_over: bool,
+}
+
 /// Searches from the rate that the storage does at most; `holds` tries a rate, `None`: the time is over.
 ///
 /// # Errors
-/// The smallest rate that was tried, if none held the bound; or what `holds` met.
+/// What `holds` met.
 fn search<E>(
     most: f64,
     holds: &mut dyn FnMut(f64) -> Result<Option<bool>, E>,
-) -> Result<Result<FoundRate, f64>, E> {
+) -> Result<Result<FoundRate, NoRate>, E> {
     let (mut low, mut high) = (None, most);
-    let mut rate = most;
+    let (mut rate, mut tried, mut time_over) = (most, None, false);
     loop {
         match holds(rate)? {
             Some(true) if rate >= most => {
@@ -169,8 +176,14 @@ fn search<E>(
                 }));
             }
             Some(true) => low = Some(rate),
-            Some(false) => high = rate,
-            None => break,
+            Some(false) => {
+                high = rate;
+                tried = Some(rate);
+            }
+            None => {
+                time_over = true;
+                break;
+            }
         }
         rate = match low {
             Some(low) if high / low <= NEAR => break,
@@ -184,7 +197,7 @@ fn search<E>(
             holds,
             breaks: high,
         })
-        .ok_or(high))
+        .ok_or(NoRate { tried, time_over }))
 }
 
 impl FindRate {
@@ -203,11 +216,23 @@ impl FindRate {
             read_share,
             new_files: false,
         };
+        let (step_ns, limit_ns) = (settings.lasting_ns(STEP)?, settings.lasting_ns(LIMIT)?);
+        if limit_ns < step_ns.saturating_mul(3) {
+            return Err(settings.refuse(
+                LIMIT.name,
+                format!(
+                    "in {} there is no time for three steps of {}",
+                    unit::time_ns(limit_ns as f64),
+                    unit::time_ns(step_ns as f64)
+                ),
+                "write time = \"2 min\", or a shorter step",
+            ));
+        }
         Ok(Self {
             io: BlockIo::parse(settings, &frame)?,
             bound,
-            step_ns: settings.lasting_ns(STEP)?,
-            limit_ns: settings.lasting_ns(LIMIT)?,
+            step_ns,
+            limit_ns,
         })
     }
 
@@ -230,6 +255,24 @@ impl FindRate {
         )
     }
 
+    /// Why there is no rate, and what helps.
+    fn none_words(&self, none: NoRate) -> String {
+        let bound = self.bound_words();
+        let tried = match none.tried {
+            Some(rate) => format!(
+                "{} was the smallest that was tried",
+                unit::of_metric("op/s", rate)
+            ),
+            None => "none was tried".to_owned(),
+        };
+        match none.time_over {
+            true => {
+                format!("the time ended before a rate kept {bound}: {tried}; give it more `time`")
+            }
+            false => format!("no rate kept {bound}: {tried}; raise the bound"),
+        }
+    }
+
     /// Runs one step; the step's number makes its draws its own.
     fn step(
         &self,
@@ -249,7 +292,8 @@ impl FindRate {
     }
 
     fn latency(&self, outcome: &PhaseOutcome) -> Option<f64> {
-        metric::latency_of_all(outcome, &self.ops(), self.bound.which)
+        let (all, sum_ns) = metric::latencies_of_all(outcome, &self.ops())?;
+        Some(metric::figure(&all, sum_ns, self.bound.which))
     }
 }
 
@@ -352,11 +396,7 @@ impl Workload for FindRate {
                 Ok(all)
             }
             Err(Cut::Refused(why)) => Err(why),
-            Ok(Err(tried)) => Err(trouble(format!(
-                "no rate kept {}: {} was the smallest that was tried; raise the bound, or `time` and `step`",
-                self.bound_words(),
-                unit::of_metric("op/s", tried),
-            ))),
+            Ok(Err(none)) => Err(trouble(self.none_words(none))),
             Ok(Ok(found)) => {
                 let rate = (found.holds * found.breaks).sqrt();
                 all.reported = vec![Some(rate), Some(most)];
@@ -381,7 +421,7 @@ mod tests {
     use super::*;
 
     /// Searches where rates up to `limit` hold the bound, and the storage does `most`; how many were tried.
-    fn found(limit: f64, most: f64, tries: usize) -> (Result<FoundRate, f64>, usize) {
+    fn found(limit: f64, most: f64, tries: usize) -> (Result<FoundRate, NoRate>, usize) {
         let mut tried = 0;
         let mut holds = |rate: f64| {
             tried += 1;
@@ -417,14 +457,17 @@ mod tests {
         assert!(rate.holds <= 800.0 && 800.0 < rate.breaks);
         assert!(rate.breaks / rate.holds > NEAR);
         let (none, tried) = found(0.0, 1000.0, usize::MAX);
-        assert!(none.unwrap_err() < 1.0 && tried < 12);
+        let none = none.unwrap_err();
+        assert!(none.tried.unwrap() < 1.0 && !none.time_over && tried < 12);
+        let over = found(0.0, 1000.0, 0).0.unwrap_err();
+        assert_eq!((over.tried, over.time_over), (None, true));
     }
 
     #[test]
     fn a_bound_is_read_as_it_is_written() {
         let bound = LatencyBound::parse("p99.9<=500 us").unwrap();
         assert_eq!((bound.name, bound.ns), ("p99.9", 500_000));
-        assert_eq!(bound.operations(), 10_000.0);
+        assert_eq!(bound.operations().round(), 11_000.0);
         for wrong in [
             "p99",
             "p98 <= 5 ms",

@@ -230,6 +230,12 @@ pub fn latency(outcome: &PhaseOutcome, op: Op, which: Latency) -> Option<f64> {
 
 /// A latency figure of several kinds of operation taken together, ns.
 pub fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency) -> Option<f64> {
+    let (all, sum_ns) = latencies_of_all(outcome, ops)?;
+    figure_of(&all, sum_ns, which)
+}
+
+/// The latencies of several kinds of operation taken together, and their sum, ns; `None` if there was none.
+pub fn latencies_of_all(outcome: &PhaseOutcome, ops: &[Op]) -> Option<(Histogram<u64>, u128)> {
     let mut entries = ops.iter().filter_map(|op| of(outcome, *op));
     let first = entries.next()?;
     let (mut all, mut sum_ns) = (first.latency.clone(), first.latency_sum_ns);
@@ -238,7 +244,7 @@ pub fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency) -> Opt
         // Histograms of one engine have equal bounds, so that adding them loses nothing.
         all.add(&entry.latency).ok()?;
     }
-    figure_of(&all, sum_ns, which)
+    Some((all, sum_ns))
 }
 
 /// A figure of a distribution of times, ns; `None` if too few operations stand behind it.

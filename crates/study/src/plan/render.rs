@@ -11,7 +11,7 @@ use super::content::{Bounds, FILLS, LintWeight, NOISES, Plan, PlannedConfigurati
 /// Columns of a line where nothing is known of the terminal.
 pub const COLUMNS: usize = 80;
 /// Fewest columns that are laid out for.
-const COLUMNS_MIN: usize = 50;
+const COLUMNS_MIN: usize = 36;
 /// Stacks whose commands are shown; beyond that one would not read them, and the data of the plan
 /// has them all.
 const STACKS_SHOWN: usize = 64;

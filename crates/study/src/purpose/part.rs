@@ -3,7 +3,7 @@
 use crate::study::StudyTable;
 use stackrace_base::setting::{GivenSetting, Settings, Value};
 use stackrace_load::programs;
-use stackrace_load::workload::block::words::PASSES;
+use stackrace_load::workload::block::words::{PASSES, THREADS};
 
 /// Amount of work in one trial of a workload. A workload uses the field it is sized by, and those
 /// that last a fixed time use `bytes` for their data.
@@ -144,7 +144,10 @@ impl PurposeWorkload {
     fn repeats(&self) -> bool {
         let settings = self.settings(&WorkloadSize::LEAST);
         // What ends by time or by a count goes over its data as often as it can.
-        self.sized_by == SizedBy::Bytes && settings.docs.iter().any(|doc| doc.name == PASSES.name)
+        let offered = settings.docs.iter().any(|doc| doc.name == PASSES.name);
+        // A file that several threads write cannot be made anew in between.
+        let alone = settings.count(THREADS).is_ok_and(|threads| threads == 1);
+        self.sized_by == SizedBy::Bytes && offered && alone
     }
 
     /// The size with `times` as much in it, within what says anything and fits into `room` bytes; what

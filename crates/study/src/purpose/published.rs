@@ -123,7 +123,11 @@ fn of_cameras(text: &str) -> Result<RequiredBound, UnitError> {
     Ok(RequiredBound {
         metric: "record throughput".to_owned(),
         bound: format!(">= {:.3} MB/s", all / 1e6),
-        source: Some(format!("{cameras} cameras of {}", rate.trim())),
+        // What is required is the sum; the streams are those of the purpose.
+        source: Some(format!(
+            "{cameras} cameras of {}, as sixteen streams",
+            rate.trim()
+        )),
     })
 }
 

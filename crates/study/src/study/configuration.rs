@@ -341,14 +341,6 @@ impl<'a> ConfigurationBuilder<'a> {
             },
             _ => None,
         };
-        if let (Some(at), Some((_, span))) = (asked, &entry.metric) {
-            let workloads = configurations.iter();
-            let workloads = workloads.filter_map(|it| it.workloads.get(index));
-            if let Some(refusal) = quantile::too_few(span, (&entry.name, &metrics, at), workloads) {
-                self.find(refusal, &[], &[]);
-                return None;
-            }
-        }
         // A verdict rests on one metric, so it must be the same in all configurations.
         let other = lists.iter().position(|list| match asked {
             Some(at) => !list.contains(&metrics[at]),
@@ -373,6 +365,14 @@ impl<'a> ConfigurationBuilder<'a> {
                 "make it two workloads: configurations are compared on what all of them measure";
             self.find(Refusal::at(span, message, help), &[], &[]);
             return None;
+        }
+        if let (Some(at), Some((_, span))) = (asked, &entry.metric) {
+            let workloads = configurations.iter();
+            let workloads = workloads.filter_map(|it| it.workloads.get(index));
+            if let Some(refusal) = quantile::too_few(span, (&entry.name, &metrics, at), workloads) {
+                self.find(refusal, &[], &[]);
+                return None;
+            }
         }
         match asked {
             Some(at) => metrics[..=at].rotate_right(1),

@@ -58,6 +58,10 @@ fn field_bounds(field: &Field, heads: &[WorkloadHead]) -> Result<Vec<Requirement
         Value::List(bounds) => bounds,
         one => vec![one],
     };
+    if bounds.is_empty() {
+        let message = format!("\"{}\" has no bound", field.name);
+        return Err(Refusal::at(span, message, format!("write {EXAMPLE}")));
+    }
     let mut all = Vec::new();
     for bound in &bounds {
         let Value::Text(bound) = bound else {

@@ -8,7 +8,7 @@ use super::phase::{BlockIo, Frame};
 use super::words::{
     ACCESS, ARRIVALS, AccessLaw, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE,
     FILES, FSYNC_AT_END, HOT_RANGE, HOT_SHARE, MODE, OpenSync, PASSES, PREALLOCATE, QUEUE_DEPTH,
-    READ_FIRST, READ_SHARE, SAME_DATA, SYNC, THINK_TIME, THREADS, VERIFY,
+    READ_FIRST, READ_SHARE, SAME_DATA, SYNC, THINK_TIME, THREADS, VERIFY, fsync_every,
 };
 use stackrace_base::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use stackrace_base::unit;
@@ -340,7 +340,7 @@ fn align(
 
 /// Reads when data is made durable.
 fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal> {
-    let every = settings.count("fsync-every")?;
+    let every = settings.count(fsync_every("0"))?;
     let sync = settings.choice(SYNC)?;
     let durability = Durability {
         fsync_every: NonZeroU64::new(every),
