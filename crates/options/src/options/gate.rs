@@ -12,7 +12,7 @@ pub struct Gate {
     /// more
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
-    /// The limit: how much worse is too much; without it, what the run requires ([require], check)
+    /// The limit: how much worse is too much; without it, what the run requires
     #[arg(long, value_name = "SHARE")]
     pub worse_than: Option<String>,
     /// The configuration to judge [default: the second of two, or the only one; of what is required: any]
