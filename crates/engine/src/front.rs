@@ -26,7 +26,10 @@ pub fn let_go(code: u8) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     return linux::let_go(code);
     #[cfg(not(target_os = "linux"))]
-    Ok(drop(code))
+    {
+        let _ = code;
+        Ok(())
+    }
 }
 
 /// Returns true if a hang-up of the terminal is ignored, as nohup(1) has it. To be asked before handlers are set.

@@ -6,7 +6,7 @@
 use super::process::{self, KnownProcess, known};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -40,7 +40,8 @@ impl Orphans {
         if all.programs == 0 {
             all.before = children().map(known).collect();
             // A system without it has none that come here: they are found by their environment alone.
-            let _ = set_child_subreaper(Some(getpid()));
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::set_child_subreaper(Some(getpid()));
         }
         all.programs += 1;
         Self { kept }
@@ -99,7 +100,8 @@ impl Drop for Orphans {
         all.programs -= 1;
         if all.programs == 0 {
             // Daemons of other commands, a file system in user space for example, are no children of ours any more.
-            let _ = set_child_subreaper(None);
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::set_child_subreaper(None);
         }
     }
 }
