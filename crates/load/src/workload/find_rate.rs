@@ -288,7 +288,7 @@ impl FindRate {
             time_ns: Some(ns),
         };
         spec.seed = spec.seed.wrapping_add(number);
-        stackrace_engine::run(&spec, place.control).map_err(trouble)
+        self.io.run(&spec, place)
     }
 
     fn latency(&self, outcome: &PhaseOutcome) -> Option<f64> {

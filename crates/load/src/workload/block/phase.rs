@@ -209,11 +209,19 @@ impl BlockIo {
                 complete(&spec.targets)?;
             }
         }
+        self.run(&spec, place)
+    }
+
+    /// Has the engine do what a specification of these blocks asks for.
+    ///
+    /// # Errors
+    /// It could not begin, with what helps.
+    pub fn run(&self, spec: &Spec, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let outcome = if self.verify {
             self.ledger(place)
-                .and_then(|ledger| stackrace_engine::run_verified(&spec, ledger, place.control))
+                .and_then(|ledger| stackrace_engine::run_verified(spec, ledger, place.control))
         } else {
-            stackrace_engine::run(&spec, place.control)
+            stackrace_engine::run(spec, place.control)
         };
         outcome.map_err(with_advice)
     }
