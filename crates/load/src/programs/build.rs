@@ -9,6 +9,7 @@ use stackrace_engine::PhaseOutcome;
 
 use super::git::sync;
 use super::{generated, ran};
+use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble_at};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -133,6 +134,6 @@ impl Workload for Build {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        ran::reported(outcomes, self.metrics().len())
+        metric::reported(outcomes, self.metrics().len())
     }
 }

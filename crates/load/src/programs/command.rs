@@ -13,6 +13,7 @@ use stackrace_engine::PhaseOutcome;
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::tools::importers;
+use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
@@ -331,6 +332,6 @@ impl Workload for OwnCommand {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        ran::reported(outcomes, self.metrics().len())
+        metric::reported(outcomes, self.metrics().len())
     }
 }

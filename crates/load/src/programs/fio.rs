@@ -10,6 +10,7 @@ use stackrace_engine::PhaseOutcome;
 
 use super::ran;
 use crate::tools::fio::{self, FioJob, JobFault};
+use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span};
@@ -219,6 +220,6 @@ impl Workload for Fio {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        ran::reported(outcomes, self.metrics().len())
+        metric::reported(outcomes, self.metrics().len())
     }
 }

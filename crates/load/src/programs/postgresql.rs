@@ -6,8 +6,8 @@
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
+use super::reported;
 use super::reported::FoundFigure;
-use super::{ran, reported};
 use crate::workload::metric;
 use crate::workload::postgres_server::{self, ASIDE_NS, PostgresServer};
 use crate::workload::{
@@ -222,6 +222,6 @@ impl Workload for Postgres {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        ran::reported(outcomes, self.metrics().len())
+        metric::reported(outcomes, self.metrics().len())
     }
 }

@@ -148,10 +148,3 @@ pub(super) fn outcome(
         ..outcome
     }
 }
-
-/// Returns the figures that the program of a trial reported; all `None` without an outcome.
-pub(super) fn reported(outcomes: &[PhaseOutcome], metrics: usize) -> Vec<Option<f64>> {
-    let reported = outcomes.first().map(|outcome| outcome.reported.clone());
-    let whole = reported.filter(|reported| reported.len() == metrics);
-    whole.unwrap_or_else(|| vec![None; metrics])
-}

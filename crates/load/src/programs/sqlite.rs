@@ -217,6 +217,6 @@ impl Workload for Sqlite {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        super::ran::reported(outcomes, self.metrics().len())
+        metric::reported(outcomes, self.metrics().len())
     }
 }

@@ -409,10 +409,7 @@ impl Workload for FindRate {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        let reported = outcomes.first().map(|outcome| outcome.reported.clone());
-        reported
-            .filter(|all| all.len() == 2)
-            .unwrap_or(vec![None; 2])
+        metric::reported(outcomes, self.metrics().len())
     }
 }
 

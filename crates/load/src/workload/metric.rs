@@ -81,6 +81,13 @@ pub fn values(figures: &[Figure<'_>], outcomes: &[PhaseOutcome]) -> Vec<Option<f
     figures.iter().map(value).collect()
 }
 
+/// Returns the figures that the program of a trial reported; all `None` without an outcome.
+pub fn reported(outcomes: &[PhaseOutcome], metrics: usize) -> Vec<Option<f64>> {
+    let reported = outcomes.first().map(|outcome| outcome.reported.clone());
+    let whole = reported.filter(|reported| reported.len() == metrics);
+    whole.unwrap_or_else(|| vec![None; metrics])
+}
+
 /// Returns how finely values are known: what a program said of its own, one operation more or less where
 /// time ended the phase (`timed`), the classes of a histogram.
 pub fn resolution(
