@@ -60,9 +60,8 @@ pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
 pub(crate) fn same_question(context: &Context, study: StudyTable) -> Option<EarlierSizes> {
     let asked = question(study);
     let store = context.open_store().ok()?;
-    let mut ids = store.ids().ok()?;
-    // Ids begin with date and time, so the last one in order is the newest.
-    ids.sort_unstable();
+    // In the order in which they were begun: ids of one minute differ by chance alone.
+    let ids = store.ids().ok()?;
     let records = ids.iter().rev().take(RUNS_MAX);
     records
         .filter_map(|id| store.read(id).ok())
@@ -87,10 +86,9 @@ pub(crate) fn earlier(context: &Context, record: &Record) -> Vec<Record> {
     let (Some(asked), Ok(store)) = (of(record), context.open_store()) else {
         return Vec::new();
     };
-    let mut ids = store.ids().unwrap_or_default();
-    ids.retain(|id| *id < record.head.run);
-    ids.sort_unstable();
-    let records = ids.iter().rev().take(RUNS_MAX);
+    let ids = store.ids().unwrap_or_default();
+    let before = ids.iter().take_while(|id| **id != record.head.run).count();
+    let records = ids[..before].iter().rev().take(RUNS_MAX);
     records
         .filter_map(|id| store.read(id).ok())
         .filter(|other| other.head.study_name == COMPARE && of(other).as_ref() == Some(&asked))
