@@ -106,3 +106,89 @@ pub(crate) fn a_fault_on_request_happens_and_is_on_record() {
     assert!(machines(&ground).is_empty());
     assert_eq!(ground.left(), Vec::<String>::new());
 }
+
+/// A study of one stack of the lab with one round, whose trial lasts long enough for a fault.
+fn one_stack(layers: &str) -> String {
+    format!(
+        "title = \"storage that loses a part\"\n[factors]\ntime = [\"20 s\"]\n{layers}[[workload]]\n\
+         random = {{ mode = \"write\", size = \"8 MiB\", access = \"uniform\", fsync-every = 8, time = \"{{time}}\" }}\n\
+         [decide]\nrounds-at-most = 1\nat-most = \"30 min\"\nuntil = \"never\"\n"
+    )
+}
+
+/// Runs a study in the lab, makes faults while its trial measures, and returns the reasons of the trials that failed;
+/// none may be complete.
+fn all_failed(study: &str, faults: &dyn Fn(&Ground)) -> Vec<String> {
+    let ground = Ground::new();
+    ground.write("study.toml", study);
+    let mut command = ground.program(&["run", "study.toml", "--lab", "--system", &system()]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    until(&mut program, "a trial measures", || {
+        let runs = fs::read_dir(ground.store().join("runs")).into_iter();
+        let now = runs
+            .flatten()
+            .flatten()
+            .map(|run| run.path().join("now.json"));
+        let mut now = now.filter_map(|path| fs::read_to_string(path).ok());
+        now.any(|text| text.contains("\"part\":\"random write\""))
+    });
+    faults(&ground);
+    let status = program.wait().unwrap();
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    let ends = trials.iter().map(|trial| &trial["ended"]);
+    let why = ends.map(|end| end["error"].as_str().unwrap_or_default().to_owned());
+    let why: Vec<String> = why.collect();
+    assert!(
+        !why.is_empty() && !why.contains(&String::new()),
+        "{trials:?}"
+    );
+    assert_eq!(status.code(), Some(5), "{why:?}");
+    assert!(machines(&ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
+    why
+}
+
+/// Makes every request to one disk of the first machine fail.
+fn fail_a_disk(ground: &Ground) {
+    let wrong = ground.stackrace(&["lab", "fault", "disk", "1", "disk-0", "fail"]);
+    let words = wrong.err.split([' ', ',', '\n']);
+    let serial = words
+        .filter(|word| word.starts_with("disk-") && word.len() > 8)
+        .last();
+    let said = ground.stackrace(&["lab", "fault", "disk", "1", serial.unwrap(), "fail"]);
+    said.ended(0);
+}
+
+pub(crate) fn an_array_that_loses_a_member_is_another_storage() {
+    cache("image");
+    let layers = "[[stack]]\nlab-disks = { size = \"128 MiB\", count = 2 }\n[[stack]]\nmd = { raid = 1 }\n\
+                  [[stack]]\next4 = {}\n";
+    let why = all_failed(&one_stack(layers), &fail_a_disk);
+    let told = "the array was at work on 2 members when the stack was set up, and is now at work on 1 member";
+    assert!(why[0].contains(told), "{why:?}");
+}
+
+pub(crate) fn a_pool_that_loses_a_disk_is_another_storage() {
+    cache("zfs");
+    let layers = "[[stack]]\nlab-disks = { size = \"256 MiB\", count = 2 }\n[[stack]]\nzpool = { topology = \"mirror\" }\n\
+                  [[stack]]\ndataset = {}\n";
+    let why = all_failed(&one_stack(layers), &fail_a_disk);
+    let told = "the pool was ONLINE when the stack was set up, and is now DEGRADED";
+    assert!(why[0].contains(told), "{why:?}");
+}
+
+pub(crate) fn a_server_that_goes_away_in_mid_trial_fails_it() {
+    cache("image");
+    let layers = "[[stack]]\nlab-disks = { size = \"128 MiB\" }\n[[stack]]\next4 = {}\n[[stack]]\nnfs = {}\n";
+    let why = all_failed(&one_stack(layers), &|ground| {
+        ground
+            .stackrace(&["lab", "fault", "power", "2", "cut"])
+            .ended(0);
+        ground
+            .stackrace(&["lab", "fault", "power", "2", "on"])
+            .ended(0);
+    });
+    assert!(why[0].contains("node2"), "{why:?}");
+}

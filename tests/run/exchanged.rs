@@ -130,6 +130,43 @@ pub(crate) fn storage_that_is_unmounted_between_rounds_is_out_and_comes_back_wit
     assert_eq!(ground.left(), [""; 0]);
 }
 
+/// A mirror that loses a disk writes less for each write, and looks faster.
+pub(crate) fn a_mirror_that_loses_a_disk_in_mid_trial_fails_and_says_so() {
+    needs::root_and_loop_devices();
+    needs::tool("mkfs.btrfs");
+    let ground = Ground::new();
+    let study = study!(
+        "a mirror",
+        r#"profile = ["raid1"]"#,
+        [
+            r#"loop = { size = "256 MiB", count = 3 }"#,
+            r#"btrfs = { profile = "{profile}" }"#
+        ],
+        [r#"random = { mode = "write", size = "1 MiB", access = "uniform", time = "5 s" }"#],
+        1
+    );
+    ground.write("mirror.toml", study);
+    let stands = |log: &Log| !log.all("stack-set-up").is_empty();
+    let mut child = start_until(&ground, &["run", "mirror.toml"], stands);
+    until_measuring(&mut child, &ground, 1);
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let here = ground.path().canonicalize().unwrap();
+    let mut mounts = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+    let ours = mounts.find(|mount| mount.starts_with(here.to_str().unwrap()));
+    tool("btrfs", &["device", "remove", "3", ours.unwrap()]);
+    let said = Said::of(&child.wait_with_output().unwrap());
+    let log = Log::of(&ground);
+    let failures = log.failures();
+    let [(_, why)] = &failures[..] else {
+        panic!("{failures:?}\n{}{}", said.out, said.err);
+    };
+    let told = "the file system was on 3 devices without errors when the stack was set up, and is now on 2 devices \
+                without errors: it is another storage";
+    assert!(why.contains(told), "{why}");
+    assert!(log.trials("complete").is_empty());
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 pub(crate) fn storage_that_is_mounted_over_is_out() {
     needs::root();
     let ground = Ground::new();

@@ -195,16 +195,21 @@ fn start_until(ground: &Ground, args: &[&str], wanted: impl Fn(&Log) -> bool) ->
 /// Starts a slow run and waits until a phase of its second round has done something.
 fn start_measuring(ground: &Ground) -> Child {
     let mut child = start_until(ground, &["run", "slow.toml"], measuring_in_round_two);
-    while !is_measuring(ground) {
-        assert!(child.try_wait().unwrap().is_none(), "ended too early");
-        wait(2);
-    }
+    until_measuring(&mut child, ground, 2);
     child
 }
 
-/// Whether the run tells of a phase of the second round that has done something; it tells of what it
-/// does four times a second.
-fn is_measuring(ground: &Ground) -> bool {
+/// Waits until a phase of this round has done something.
+fn until_measuring(child: &mut Child, ground: &Ground, round: u64) {
+    while !is_measuring(ground, round) {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        wait(2);
+    }
+}
+
+/// Whether the run tells of a phase of this round that has done something; it tells of what it does
+/// four times a second.
+fn is_measuring(ground: &Ground, round: u64) -> bool {
     let runs = fs::read_dir(ground.store().join("runs"))
         .into_iter()
         .flatten();
@@ -218,7 +223,7 @@ fn is_measuring(ground: &Ground) -> bool {
     let is_phase = now["part"]
         .as_str()
         .is_some_and(|part| !["set up", "prepare", "settle"].contains(&part));
-    now["round"] == 2 && is_phase && now["ops"].as_u64() > Some(0)
+    now["round"] == round && is_phase && now["ops"].as_u64() > Some(0)
 }
 
 fn pid(child: &Child) -> Pid {
@@ -519,6 +524,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         commands_that_outlive_their_run_are_waited_for,
         storage_that_is_unmounted_between_rounds_is_out_and_comes_back_with_resume,
         storage_that_is_mounted_over_is_out,
+        a_mirror_that_loses_a_disk_in_mid_trial_fails_and_says_so,
         a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,

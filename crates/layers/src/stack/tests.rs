@@ -305,6 +305,7 @@ fn a_plan_shows_every_step_in_order() {
             "mkfs.btrfs --nodiscard --data raid1 --metadata raid1 '{loop 1}' '{loop 2}'",
             "mkdir /.stackrace-r1-t0-{id}-mnt",
             mount,
+            "btrfs device stats /.stackrace-r1-t0-{id}-mnt",
             "btrfs filesystem df -b /.stackrace-r1-t0-{id}-mnt",
             "btrfs filesystem usage -b /.stackrace-r1-t0-{id}-mnt",
             "mkdir /.stackrace-r1-t0-{id}-mnt/work",

@@ -2,6 +2,7 @@
 
 mod imagined;
 
+use crate::stack::common::lasting::LastingState;
 use crate::stack::common::words::{
     OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
     Words,
@@ -15,6 +16,7 @@ use crate::stack::layer::{
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
+use stackrace_base::unit;
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, Needs, Package, argv};
 use std::ffi::OsStr;
@@ -381,6 +383,15 @@ impl Layer for Btrfs {
         let given = self.options_given(&devices);
         let source = devices[0].path.as_os_str();
         let root = setup.mount("btrfs", source, &given, Memory::No)?;
+        let stats = argv(["btrfs", "device", "stats"].map(OsStr::new));
+        let stats = [stats, vec![root.clone().into()]].concat();
+        let at = (setup.node, setup.host());
+        let state = LastingState::now("the file system", at, stats, devices_at_work)?;
+        if let Some(bad) = state.said_other(WITHOUT_ERRORS) {
+            let text = format!("the file system that was just made is {bad}");
+            return Err(LayerError::refused(text, "check its devices"));
+        }
+        setup.parts.stays.push(state);
         let mut facts = self.profiles(setup.host(), &root)?;
         facts.extend(filesystem::mount_facts(
             setup.host(),
@@ -495,6 +506,30 @@ pub(super) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
         .collect()
 }
 
+/// End of what is said of devices that met no error.
+const WITHOUT_ERRORS: &str = "without errors";
+
+/// The devices of a mounted file system and the errors that they met, as `btrfs device stats` counts both. With an
+/// error it reads or writes a copy only.
+fn devices_at_work(text: &str) -> String {
+    let counters = text
+        .lines()
+        .filter_map(|line| line.rsplit_once(char::is_whitespace));
+    let (mut devices, mut errors) = (0, 0_u64);
+    for (name, count) in counters {
+        devices += usize::from(name.contains(".write_io_errs"));
+        errors += count.parse().unwrap_or(0);
+    }
+    let devices = unit::counted(devices, "device");
+    match errors {
+        0 => format!("on {devices} {WITHOUT_ERRORS}"),
+        errors => format!(
+            "on {devices} with {}",
+            unit::counted(errors as usize, "error")
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -505,6 +540,19 @@ mod tests {
         assert_eq!(profile_of(text, "Data"), ["RAID1", "single"]);
         assert_eq!(profile_of(text, "Metadata"), ["DUP"]);
         assert!(profile_of(text, "System").is_empty());
+    }
+
+    #[test]
+    fn a_device_less_or_an_error_is_another_state() {
+        let of = |device: &str, errors: u64| {
+            format!("[{device}].write_io_errs    {errors}\n[{device}].read_io_errs     0\n")
+        };
+        let two = of("/dev/loop0", 0) + &of("/dev/loop1", 0);
+        assert_eq!(devices_at_work(&two), "on 2 devices without errors");
+        let failed = of("/dev/loop0", 0) + &of("/dev/loop1", 31);
+        assert_eq!(devices_at_work(&failed), "on 2 devices with 31 errors");
+        let one = of("/dev/loop0", 0);
+        assert_eq!(devices_at_work(&one), "on 1 device without errors");
     }
 
     #[test]

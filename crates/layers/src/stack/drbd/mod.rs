@@ -12,7 +12,7 @@ mod replica;
 mod undo;
 mod words;
 
-use crate::stack::common::lasting::LastingState;
+use crate::stack::common::lasting::{LastingState, whole};
 use crate::stack::common::words::lines;
 use crate::stack::common::{
     filesystem,
@@ -288,7 +288,7 @@ impl Layer for Drbd {
                 ("the connection of DRBD", "cstate"),
                 ("the disks of DRBD", "dstate"),
             ] {
-                let state = LastingState::now(what, at, admin.command(&[word]))?;
+                let state = LastingState::now(what, at, admin.command(&[word]), whole)?;
                 setup.parts.stays.push(state);
             }
         }

@@ -31,11 +31,14 @@ pub(super) fn mdadm(world: &mut World, words: &[OsString]) -> Output {
     let uuid = uuid.clone();
     let told = ["level", "raid-devices"].map(|word| array.asked.get(word).cloned());
     let [level, count] = told.map(Option::unwrap_or_default);
+    let at_work = array.members.len();
     // It borrows the world, which stopping an array changes.
     drop(arrays);
     match after(words, "--stop") {
         Some(_) => world.disassemble(&uuid),
-        None => said(format!("MD_LEVEL=raid{level}\nMD_DEVICES={count}\n")),
+        None => said(format!(
+            "MD_LEVEL=raid{level}\nMD_DEVICES={count}\n  Active Devices : {at_work}\n"
+        )),
     }
 }
 

@@ -6,6 +6,7 @@ mod tests;
 mod tried;
 mod undo;
 
+use crate::stack::common::lasting::LastingState;
 use crate::stack::common::{assembled, block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
@@ -390,6 +391,21 @@ impl Md {
     }
 }
 
+/// The members that have all data, as `mdadm --detail` counts them: one that failed leaves less to write.
+pub(super) fn members_at_work(text: &str) -> String {
+    let mut lines = text.lines().filter_map(|line| line.split_once(" : "));
+    let active = lines.find(|(name, _)| name.trim() == "Active Devices");
+    let count = active.and_then(|(_, count)| count.trim().parse().ok());
+    count.map_or_else(
+        || "without a count of its members".to_owned(),
+        at_work_words,
+    )
+}
+
+fn at_work_words(count: usize) -> String {
+    format!("at work on {}", unit::counted(count, "member"))
+}
+
 /// `MD_LEVEL=raid1` lines of `mdadm --detail --export`, without those of single members.
 pub(super) fn exported(text: &str) -> Vec<Fact> {
     text.lines()
@@ -541,6 +557,17 @@ impl Layer for Md {
             (_, false) => "waited for",
         };
         facts.push(Fact::new("first synchronisation", sync));
+        if self.level != RaidLevel::Zero {
+            let detail = argv(["mdadm", "--detail"].map(OsStr::new));
+            let detail = [detail, vec![device.clone().into()]].concat();
+            let at_work = members - usize::from(self.degraded);
+            let asked = (
+                members_at_work as fn(&str) -> String,
+                at_work_words(at_work),
+            );
+            let state = LastingState::asked("the array", setup.node, detail, asked);
+            setup.parts.stays.push(state);
+        }
         Ok(assembled::standing(host, "md", facts, device, name))
     }
 }

@@ -1,6 +1,6 @@
 //! What the driver and mdadm tell, and real arrays.
 
-use super::{RaidLevel, copies, exported, is_layout};
+use super::{RaidLevel, copies, exported, is_layout, members_at_work};
 use stackrace_base::event::Fact;
 
 /// Output after the example of MD_ words in mdadm(8), --detail --export.
@@ -13,6 +13,19 @@ fn what_mdadm_exports_becomes_facts() {
     ));
     assert_eq!(facts.len(), 4);
     assert_eq!(facts[0], Fact::new("MD_LEVEL", "raid1"));
+}
+
+#[test]
+fn members_that_failed_are_counted() {
+    // In the layout of mdadm 4.2.
+    let detail = |active| {
+        format!(
+            "/dev/md127:\n           Version : 1.2\n      Raid Devices : 2\n             State : clean\n    \
+             Active Devices : {active}\n   Working Devices : {active}\n"
+        )
+    };
+    assert_eq!(members_at_work(&detail(2)), "at work on 2 members");
+    assert_eq!(members_at_work(&detail(1)), "at work on 1 member");
 }
 
 #[test]

@@ -91,11 +91,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 24] = [
         "its modules are built apart, as their licence wants it; and what an image of the lab is made with",
     ),
     (
-        "crates/places/src/place/lab_guests/needs.rs",
-        &["unsquashfs"],
-        "looks into an image of the lab",
-    ),
-    (
         "crates/machine/src/observe/physical.rs",
         &["loop"],
         "names of the kernel's devices",

@@ -3,6 +3,7 @@
 //! ZFS takes the ashift asked for as a wish: on disks that report physical sectors of 4096 B,
 //! mirrors and raidz get 12 although 9 was asked. Such a pool is an error here, never a figure.
 
+use crate::stack::common::lasting::{LastingState, whole};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
@@ -430,6 +431,11 @@ impl Layer for Zpool {
             .collect();
         let mut facts = self.facts(host, &name, &devices)?;
         facts.extend(limit);
+        // DEGRADED where it writes less than it was made for.
+        let health = argv(["zpool", "get", "-H", "-o", "value", "health", &name]);
+        let asked = (whole as fn(&str) -> String, "ONLINE".to_owned());
+        let state = LastingState::asked("the pool", setup.node, health, asked);
+        setup.parts.stays.push(state);
         Ok(StandingLayer {
             devices: names,
             ..StandingLayer::new("zpool", facts, Gives::Pool(Pool { name }))
