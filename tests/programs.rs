@@ -337,6 +337,16 @@ fn a_comparison_of_coarse_figures_ends_and_says_why() {
         "{}",
         fine.out
     );
+    // It may be the version of something.
+    let report = ground
+        .stackrace(&["report", "last", "--format", "json"])
+        .out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let notes = report["verdict"]["notes"].to_string();
+    assert!(
+        notes.contains("the same figure to the last digit"),
+        "{notes}"
+    );
     let part = ground.stackrace(&[
         "compare",
         "a",

@@ -75,7 +75,8 @@ fn required(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
                 .next("name one, or compare them: --baseline RUN --worse-than 5%"));
         }
     };
-    let verdict = judge(&Evidence::of(&record));
+    check_junit(verb)?;
+    let mut verdict = judge(&Evidence::of(&record));
     let names = names(&record);
     let asked = match &verb.configuration {
         Some(name) => verdict.enough_of(named("configuration", name, &names)?),
@@ -88,7 +89,23 @@ fn required(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         );
         return Err(Failure::usage(text).next("say how much worse is too much: --worse-than 5%"));
     };
-    if verb.json {
+    let failed = record.failures().next();
+    let error = failed.and_then(|trial| trial.ended.error());
+    if let Some(path) = &verb.junit {
+        // One configuration was asked for: what others miss is no failed test.
+        if let Some(name) = &verb.configuration {
+            verdict.required.retain(|row| row.name == *name);
+        }
+        let strict = verb.undecided == Undecided::Fail;
+        let run = &record.head.run;
+        output::write(path, &report::junit_required(run, &verdict, error, strict))?;
+    }
+    if verb.markdown {
+        print_styled(
+            &report::required(&verdict, error, setting.screen),
+            setting.colour,
+        );
+    } else if verb.json {
         let rows = serde_json::to_value(&verdict.required).unwrap_or_default();
         let json =
             serde_json::json!({"enough": enough, "sentence": verdict.sentence, "required": rows});
@@ -100,9 +117,8 @@ fn required(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         let lines = all.flat_map(|text| report::wrap(text, columns));
         print(&lines.map(|line| line + "\n").collect::<String>());
     }
-    let failed = record.failures().next().is_some();
     Ok(match enough {
-        _ if failed => failure::TRIAL_FAILED,
+        _ if failed.is_some() => failure::TRIAL_FAILED,
         Enough::Meets => 0,
         Enough::Fails => failure::WORSE,
         Enough::Open => match verb.undecided {

@@ -530,14 +530,9 @@ pub(crate) fn study_of(
     let levels = names.iter().zip(sides).map(level);
     // The level of the factor stands here.
     let directory = new().value("path", "{directory}");
-    // A person reads the printed study; fractions of a millisecond are kept where they were asked for.
-    let time = match request.time_ns % 1_000_000 {
-        0 => format!("{} ms", request.time_ns / 1_000_000),
-        _ => format!("{} ns", request.time_ns),
-    };
     let decide = new()
         .value("rounds-at-most", u64::from(ROUNDS_MAX))
-        .value("at-most", time)
+        .value("at-most", unit::whole_time(request.time_ns))
         .value("until", if request.each { "each" } else { "overall" });
     let trial = new()
         .value("drop-caches", !request.warm)

@@ -16,9 +16,11 @@ use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::Settings;
-use stackrace_base::unit;
+
+use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
+use stackrace_load::workload::find_rate;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_places::place::clients;
 use stackrace_run::execute::{self, FinishedRun};
@@ -94,6 +96,30 @@ impl OwnProgram {
         match &self.judged_by {
             Some(metric) => format!("{}, {metric}", self.name()),
             None => self.name(),
+        }
+    }
+
+    /// What to do where it failed when it was tried.
+    fn remedy(&self) -> String {
+        match (&self.workload, &self.fio) {
+            (Some(settings), _) if settings.owner == find_rate::NAME => {
+                let io = find_rate::SEARCHED;
+                format!(
+                    "write another --find-rate, or give it more time: --with \"{io} mode=read size=1GiB time=5min\""
+                )
+            }
+            (Some(settings), _) => {
+                let name = &settings.owner;
+                format!(
+                    "mend what it says, or change its settings: --with \"{name} SETTING=VALUE\" (stackrace show \
+                     workload {name})"
+                )
+            }
+            (None, Some(job)) => format!("mend what it says in {}", job.file.shown()),
+            (None, None) => {
+                "mend what it says; a command must end with exit status 0 in an empty directory"
+                    .to_owned()
+            }
         }
     }
 
@@ -224,7 +250,13 @@ pub(crate) fn run(
     // The command may take minutes.
     let doing = caught.doing();
     doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
-    let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
+    let probe = probe(
+        context,
+        &host,
+        &first,
+        &sides[0],
+        (&caught.interrupt, own.remedy()),
+    )?;
     drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
@@ -286,7 +318,7 @@ pub(super) fn probe(
     host: &LocalHost,
     study: &Study,
     side: &ComparedPath,
-    interrupt: &Arc<Interrupt>,
+    (interrupt, remedy): (&Arc<Interrupt>, String),
 ) -> Result<Probed, Failure> {
     let workload = &*study.configurations[0].workloads[0];
     temporary::work(context, host, |journal, id| {
@@ -306,7 +338,7 @@ pub(super) fn probe(
                 side.text,
                 with_real_names(error)
             ))
-            .next("mend what it says; a command must end with exit status 0 in an empty directory")
+            .next(remedy.as_str())
         };
         match (&tried.ended, &tried.left) {
             (Ended::Interrupted, _) => return Err(temporary::interrupted(context)),

@@ -184,7 +184,13 @@ fn own_program(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<
     let host = LocalHost::new(Arc::new(|_| ()));
     let sides = compare::sides_of(&[directory.to_path_buf()]);
     let study = study(directory, case).unwrap();
-    let tried = own_program::probe(context, &host, &study, &sides[0], &case.interrupt);
+    let tried = own_program::probe(
+        context,
+        &host,
+        &study,
+        &sides[0],
+        (&case.interrupt, String::new()),
+    );
     tried.err().map(|failure| failure.render())
 }
 

@@ -81,7 +81,7 @@ pub(super) fn render(
     // What was worked out of the operations stands in no line of theirs.
     let told = |outcome: &PhaseOutcome| outcome.ops.is_empty() || !outcome.reported.is_empty();
     if loaded.outcomes.iter().all(told) {
-        text.push_str(&metrics(loaded));
+        text.push_str(&metrics(loaded, request));
     }
     if let Some(audit) = audit {
         text.push_str("\n");
@@ -110,14 +110,30 @@ pub(in crate::cli) fn formats(rates: Option<&StreamRates>, width: usize) -> Stri
     }
 }
 
-/// The figures of a workload whose operations are not known one by one.
-fn metrics(loaded: &Loaded) -> String {
+/// A step of a figure that is smaller than this share of it shows in no digit that is printed.
+const STEP_SHOWN: f64 = 0.01;
+
+/// The figures of a workload whose operations are not known one by one; where one lies in an interval, with that.
+fn metrics(loaded: &Loaded, request: &LoadRequest<'_>) -> String {
+    let values: Vec<Option<f64>> = loaded.metrics.iter().map(|(_, value)| *value).collect();
+    let mut steps = request
+        .workload
+        .resolution(&loaded.outcomes, &values)
+        .into_iter();
     let mut text = String::new();
     for (head, value) in &loaded.metrics {
-        if let Some(value) = value {
-            let value = figure_text(&head.unit, *value);
-            text.push_str(&format!("{:<40}{value:>14}\n", head.name));
-        }
+        let step = steps.next().flatten().unwrap_or(0.0);
+        let Some(value) = *value else { continue };
+        let shown = |value: f64| figure_text(&head.unit, value);
+        let within = match step > STEP_SHOWN * value {
+            true => format!(
+                " ({} to {})",
+                shown(value - step / 2.0),
+                shown(value + step / 2.0)
+            ),
+            false => String::new(),
+        };
+        text.push_str(&format!("{:<40}{:>14}{within}\n", head.name, shown(value)));
     }
     match text.is_empty() {
         true => text,

@@ -124,6 +124,11 @@ pub(in crate::cli) fn find_rate(with: Option<&str>, bound: &str) -> Result<Setti
             Failure::usage(told).next(format!("write --with \"{default}\", or leave --with out"))
         );
     }
+    if !find_rate::is_bound(bound) {
+        let told = format!("--find-rate: \"{bound}\" is no bound of a latency");
+        return Err(Failure::usage(told)
+            .next("write --find-rate \"p99 <= 5 ms\" (or p50, p95, p99.9, mean)"));
+    }
     words.push(format!("{}={bound}", find_rate::BOUND.name));
     named(find_rate::NAME, &words)
 }

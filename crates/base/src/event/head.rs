@@ -95,6 +95,15 @@ impl MetricHead {
             better,
         }
     }
+
+    /// Its name behind that of a workload, which may have it already: `browse: throughput`.
+    pub fn on(&self, workload: &str) -> String {
+        let named = workload.strip_suffix(&self.name);
+        match named.is_some_and(|before| before.ends_with(", ")) {
+            true => workload.to_owned(),
+            false => format!("{workload}: {}", self.name),
+        }
+    }
 }
 
 /// The direction of a metric.

@@ -86,6 +86,21 @@ pub fn parse_time_ns(text: &str) -> Result<u64, UnitError> {
     whole((number * factor).round()).ok_or_else(too_long)
 }
 
+/// A time as [`parse_time_ns`] reads it, in the largest unit of which it is a whole number: `5 min`, `90 s`.
+pub fn whole_time(ns: u64) -> String {
+    const UNITS: [(&str, u64); 6] = [
+        ("d", 86_400_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ];
+    let unit = UNITS.into_iter().find(|(_, size)| ns > 0 && ns % size == 0);
+    let (unit, size) = unit.unwrap_or(("ns", 1));
+    format!("{} {unit}", ns / size)
+}
+
 /// Nanoseconds of something that lasts, as [`parse_time_ns`]: more than none.
 ///
 /// # Errors

@@ -163,6 +163,16 @@ pub(super) fn coarse_notes<'a>(
             (workload, _) => workload,
         };
         let matters = comparison.coarse.resolution >= head.decide.margin * SHARE_OF_MARGIN;
+        let same = comparison.coarse.printed && comparison.logs.iter().all(|log| *log == 0.0);
+        if !matters && same && !workload.is_empty() && !named.contains(&workload.as_str()) {
+            named.push(workload);
+            // A pattern that catches a version says the same for every storage.
+            notes.push(format!(
+                "{workload}: {} and {} have the same figure to the last digit in every round, as no measurement has: \
+                 see whether it is a figure of the work, and not a version or a setting",
+                comparison.a, comparison.b
+            ));
+        }
         if !matters || workload.is_empty() || named.contains(&workload.as_str()) {
             continue;
         }

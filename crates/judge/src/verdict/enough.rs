@@ -62,7 +62,7 @@ pub struct RequiredRow {
 
 impl RequiredRow {
     /// `fsync latency p99 8.12 ms (7.60 ms to 8.70 ms), required at most 10.0 ms: at least 13 % below`
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let shown = |value: f64| unit::of_metric(&self.metric.unit, value);
         let bound = format!("required {} {}", self.limit.words(), shown(self.bound));
         let few = self.few_words();

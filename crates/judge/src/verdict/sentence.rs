@@ -1,6 +1,7 @@
 //! A verdict in plain words: the answer with its number, then how sure that is. The vocabulary is
 //! fixed: see `docs/methodology.md`.
 
+use stackrace_stats::FIRST_LOOK;
 use stackrace_stats::elementary::ln;
 
 use super::answer::VerdictGrounds;
@@ -140,7 +141,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
 /// The state before the first verdict, with the estimates of the rounds so far.
 fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
-    let first = stackrace_stats::FIRST_LOOK;
+    let first = FIRST_LOOK;
     // While a run goes on, no command is needed for the next round.
     let goes_on = if evidence.ended {
         format!(" `{}` goes on.", resume(head))
@@ -326,6 +327,12 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
             resume(evidence.head),
             counted(rounds as usize, "more round")
         ),
+        (true, None, _) if judged.rounds < FIRST_LOOK => format!(
+            " After {} it cannot be told how long a certain answer takes; `{}` goes on until there is one.",
+            counted(judged.rounds as usize, "round"),
+            resume(evidence.head)
+        ),
+        (false, None, _) if judged.rounds < FIRST_LOOK => String::new(),
         (true, None, _) => format!(
             " The rounds vary too much to say how long a certain answer takes; `{}` goes on until there is one.",
             resume(evidence.head)

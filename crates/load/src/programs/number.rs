@@ -12,6 +12,10 @@ use stackrace_base::unit::written_step;
 /// Advice on a pattern that does not catch one whole number.
 const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
 
+/// Points, and what stands between groups of three, in any language.
+const MARKS: &str =
+    ".,'\u{2018}\u{2019}\u{2bc}_\u{b7}\u{2d9}\u{66b}\u{66c}\u{a0}\u{2007}\u{2008}\u{2009}\u{202f}";
+
 /// Letters of times that change with the size of the figure: 850 us, then 1.2 ms.
 const TIMES: [&str; 14] = [
     "ns", "us", "µs", "μs", "ms", "nsec", "usec", "msec", "min", "mins", "minutes", "h", "hr",
@@ -33,8 +37,15 @@ pub(super) fn found(
     let figure = written(word)?.ok_or_else(|| format!("\"{shown}\" is no number: {WHOLE}"))?;
     let begin = at.start + (text[at.clone()].len() - text[at.clone()].trim_start().len());
     let (before, after) = (&text[..begin], &text[begin + word.len()..]);
+    let grouped = in_blank_groups(before, word, after);
+    if let Some(whole) = grouped.filter(|_| !fixed.starts_with([' ', '\\'])) {
+        return Err(format!(
+            "\"{}\" may be one number or several: have it print plain digits, or say in the pattern what follows",
+            cut(&whole)
+        ));
+    }
     if is_part(before, after) {
-        let ends = |c: char| c.is_whitespace() || "=:;()[]{}<>|\"'".contains(c);
+        let ends = |c: char| c.is_whitespace() || "=:;()[]{}<>|\"".contains(c);
         let from = before.rfind(ends).map_or(0, |end| {
             end + before[end..].chars().next().map_or(1, char::len_utf8)
         });
@@ -146,19 +157,62 @@ fn groups_of_three(word: &str) -> bool {
         && groups.all(|group| group.len() == 3 && plain(group))
 }
 
+/// The number with what stands around it, if all of that may be one: `1 234 567.8`. Columns of other widths are none.
+fn in_blank_groups(before: &str, word: &str, after: &str) -> Option<String> {
+    let token = |text: &str| {
+        let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
+        plain(whole).then_some(whole.len())
+    };
+    // Only what one blank parts.
+    let left: Vec<&str> = before
+        .strip_suffix(' ')
+        .map_or(Vec::new(), |text| text.rsplit(' ').collect());
+    let right: Vec<&str> = after
+        .strip_prefix(' ')
+        .map_or(Vec::new(), |text| text.split([' ', '\n', '\r']).collect());
+    let own = |text: &str| {
+        let name = |c: char| "=:;([{|\"\n\t".contains(c);
+        text.rsplit(name).next().map_or("", |end| end).to_owned()
+    };
+    let mut groups: Vec<String> = Vec::new();
+    for text in left {
+        let end = own(text);
+        if token(&end).is_none() {
+            break;
+        }
+        let begins = end.len() < text.len();
+        groups.insert(0, end);
+        if begins {
+            break;
+        }
+    }
+    groups.push(word.to_owned());
+    let numbers = right.into_iter().take_while(|text| token(text).is_some());
+    groups.extend(numbers.map(str::to_owned));
+    let (first, others) = groups.split_first()?;
+    let fits = token(first).is_some_and(|digits| digits <= 3)
+        && !others.is_empty()
+        && others.iter().all(|group| token(group) == Some(3))
+        && groups
+            .iter()
+            .rev()
+            .skip(1)
+            .all(|group| !group.contains('.'));
+    fits.then(|| groups.join(" "))
+}
+
 /// Returns true if the text around a number belongs to it: more digits, a sign, a power of ten, the `v`
 /// of a version, minutes or hours (`1m2.5s`, `1:02.5`).
 fn is_part(before: &str, after: &str) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     // Points, and what stands between groups of three.
-    let mark =
-        |c: Option<char>| c.is_some_and(|c| ".,'\u{2019}_\u{a0}\u{2009}\u{202f}".contains(c));
+    let mark = |c: Option<char>| c.is_some_and(|c| MARKS.contains(c));
     let (mut back, mut on) = (before.chars().rev(), after.chars());
     let (last, last_but_one) = (back.next(), back.next());
     let (first, second) = (on.next(), on.next());
     let goes_on_before = digit(last)
         || mark(last) && digit(last_but_one)
-        || matches!(last, Some('-' | '+'))
+        || matches!(last, Some('-' | '+' | '\u{2212}'))
         || matches!(last, Some('v' | 'V')) && !last_but_one.is_some_and(char::is_alphabetic);
     let exponent =
         matches!(first, Some('e' | 'E')) && (digit(second) || matches!(second, Some('-' | '+')));
@@ -230,7 +284,17 @@ mod tests {
         }
         assert!(caught("rate: 999 KiB/s", "999", "KiB/s").is_ok());
         assert!(caught("lat 850 us", "850", "us").is_ok());
-        for plain in ["took 5 s", "5 % busy", "5 files", "p99:5", "3 of 5"] {
+        for plain in [
+            "took 5 s",
+            "5 % busy",
+            "5 files",
+            "p99:5",
+            "3 of 5",
+            "5  100",
+            "5 12 100",
+            "5 100 99",
+            "5 100.5 100",
+        ] {
             assert!(caught(plain, "5", "").is_ok(), "{plain}");
         }
     }
@@ -279,6 +343,12 @@ mod tests {
             ("took 1:02.5", "02.5", "only a part of"),
             ("rate 1'234", "1", "only a part of"),
             ("rate 1\u{202f}234", "234", "only a part of"),
+            ("rate 1\u{b7}234", "1", "only a part of"),
+            ("rate 1'234 op/s", "1", "only a part of \"1'234\""),
+            ("gain: \u{2212}3", "3", "only a part of"),
+            ("rate=1 234 op/s", "1", "\"1 234\" may be one number"),
+            ("rate=1 234 op/s", "234", "\"1 234\" may be one number"),
+            ("rate: 12 345 678.9", "345", "\"12 345 678.9\" may be"),
             ("rate 1.234,5", "1.234,5", "LC_ALL=C"),
             ("rate 1,234", "1,234", "LC_ALL=C"),
             ("3,5 s", "3,5", "LC_ALL=C"),

@@ -139,6 +139,11 @@ struct FindRate {
     limit_ns: u64,
 }
 
+/// Returns true if a text is a bound that a rate can be searched for.
+pub fn is_bound(text: &str) -> bool {
+    LatencyBound::parse(text).is_some()
+}
+
 /// The end of a search: the rates on both sides of the bound, operations per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct FoundRate {

@@ -52,10 +52,10 @@ pub struct Gate {
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
     /// Also write a JUnit file, which CI systems show beside the tests; each figure is a test case
-    #[arg(long, value_name = "FILE", requires = "worse_than")]
+    #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Print Markdown, for the summary of a CI job
-    #[arg(long, requires = "worse_than")]
+    #[arg(long)]
     pub markdown: bool,
 }
 

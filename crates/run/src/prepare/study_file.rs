@@ -9,6 +9,7 @@ use stackrace_base::bounded::ByteLimit;
 use stackrace_base::event::{Decide, Precision, Until};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, nearest};
+use stackrace_base::unit;
 use stackrace_load::programs;
 use stackrace_load::workload::together;
 use stackrace_remote::agent::message::Clients;
@@ -91,7 +92,7 @@ impl Overrides {
             .optional("confidence", share(self.confidence))
             .optional("precision", direction)
             .optional("within", share(within))
-            .optional("at-most", time_ns.map(|ns| format!("{ns} ns")))
+            .optional("at-most", time_ns.map(unit::whole_time))
             .optional("rounds-at-most", rounds.map(u64::from));
         let seed = StudyTable::default().optional("seed", self.seed);
         study

@@ -405,7 +405,7 @@ pub(super) fn comparison_name(comparison: &Comparison) -> String {
 pub(super) fn comparison_place(comparison: &Comparison) -> String {
     match (&comparison.metric, comparison.workload.as_str()) {
         (_, "") => "all workloads".to_owned(),
-        (Some(metric), workload) => format!("{workload}: {}", metric.name),
+        (Some(metric), workload) => metric.on(workload),
         (None, workload) => workload.to_owned(),
     }
 }

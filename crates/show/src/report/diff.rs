@@ -70,7 +70,7 @@ fn values(pair: &WorkloadPair, sides: [(&str, &Stored, usize); 2]) -> Option<Bar
         }),
     });
     Some(BarGroup {
-        heading: format!("{}: {}", pair.a.0, figure::metric(&first.metric)),
+        heading: figure::metric_on(&pair.a.0, &first.metric),
         unit: first.metric.unit.clone(),
         rows: rows.collect(),
     })

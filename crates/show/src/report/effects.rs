@@ -24,7 +24,7 @@ pub(super) fn short(verdict: &Verdict) -> Option<TextTable> {
 pub(super) fn place(effects: &EffectTable) -> String {
     match (&effects.metric, effects.workload.as_str()) {
         (_, "") => "all workloads".to_owned(),
-        (Some(metric), workload) => format!("{workload}: {}", metric.name),
+        (Some(metric), workload) => metric.on(workload),
         (None, workload) => workload.to_owned(),
     }
 }

@@ -92,11 +92,19 @@ pub(super) fn ratio_texts(ratio: Option<Interval>) -> [String; 2] {
 
 /// `throughput, higher is better`.
 pub(super) fn metric(head: &MetricHead) -> String {
-    let better = match head.better {
+    format!("{}, {}", head.name, better(head))
+}
+
+/// A metric of a workload with its direction, as a heading.
+pub(super) fn metric_on(workload: &str, head: &MetricHead) -> String {
+    format!("{}, {}", head.on(workload), better(head))
+}
+
+fn better(head: &MetricHead) -> &'static str {
+    match head.better {
         Better::Higher => "higher is better",
         Better::Lower => "lower is better",
-    };
-    format!("{}, {better}", head.name)
+    }
 }
 
 /// A text that commands no terminal and hides nothing, whatever names of files, machines or

@@ -1,7 +1,7 @@
 //! The answer of a gate as JUnit XML, which CI systems show beside the tests.
 
 use stackrace_base::unit;
-use stackrace_judge::verdict::{FigureAnswer, GateAnswer, GateOutcome};
+use stackrace_judge::verdict::{Enough, FigureAnswer, GateAnswer, GateOutcome, Verdict};
 
 /// The file; each figure is a test case. `strict`: an undecided one failed, else it was skipped.
 pub fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
@@ -23,6 +23,36 @@ pub fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
             .map(|answer| case(gate, answer, strict))
             .collect(),
     };
+    let told = [std::slice::from_ref(&gate.sentence), &gate.notes].concat();
+    file(&suite, &cases, &told)
+}
+
+/// The file of a run that is asked what it requires, each requirement a test case. `failed`: the first error of a
+/// trial, if one failed; `strict` as for [`junit`].
+pub fn junit_required(run: &str, verdict: &Verdict, failed: Option<&str>, strict: bool) -> Vec<u8> {
+    let cases: Vec<Case> = match failed {
+        Some(error) => vec![Case {
+            name: "the trials of the run".to_owned(),
+            result: Some(("error", error.to_owned())),
+        }],
+        None => verdict
+            .required
+            .iter()
+            .map(|row| Case {
+                name: format!("{}, {}: {}", row.name, row.workload, row.metric.name),
+                result: match (row.enough, strict) {
+                    (Enough::Meets, _) => None,
+                    (Enough::Fails, _) | (Enough::Open, true) => Some(("failure", row.words())),
+                    (Enough::Open, false) => Some(("skipped", row.words())),
+                },
+            })
+            .collect(),
+    };
+    let told = [std::slice::from_ref(&verdict.sentence), &verdict.notes].concat();
+    file(&format!("what {run} requires"), &cases, &told)
+}
+
+fn file(suite: &str, cases: &[Case], told: &[String]) -> Vec<u8> {
     let count = |kind: &str| {
         let of_kind = |case: &&Case| case.result.as_ref().is_some_and(|(is, _)| *is == kind);
         cases.iter().filter(of_kind).count()
@@ -37,9 +67,9 @@ pub fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
          <testsuite name=\"{}\" {counts}>\n",
-        escaped(&suite)
+        escaped(suite)
     );
-    for case in &cases {
+    for case in cases {
         let name = escaped(&case.name);
         text.push_str(&format!(
             "    <testcase classname=\"stackrace\" name=\"{name}\""
@@ -54,7 +84,6 @@ pub fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
             }
         });
     }
-    let told = [std::slice::from_ref(&gate.sentence), &gate.notes].concat();
     text.push_str(&format!(
         "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
         escaped(&told.join("\n"))

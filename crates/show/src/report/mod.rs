@@ -35,12 +35,12 @@ pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
 pub use figure::{harmless, on_one_line, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
-pub use gate::gate;
+pub use gate::{gate, required};
 pub use grid::stacked;
 #[cfg(any(test, feature = "testing"))]
 pub use html::latency_tail;
 pub use html::{STYLE, body, doing, history, prose, race, written};
-pub use junit::junit;
+pub use junit::{junit, junit_required};
 pub use picture::pictures;
 #[cfg(feature = "png")]
 pub use picture::png::Painter;

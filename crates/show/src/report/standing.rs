@@ -39,9 +39,7 @@ pub fn standings(record: &Record, verdict: &Verdict) -> Standings {
     let metric = first.and_then(|workload| workload.metrics.first());
     let of = match (ratios, first, metric) {
         (true, ..) => "ratio over all workloads; above 1 is better".to_owned(),
-        (false, Some(workload), Some(metric)) => {
-            format!("{}: {}", workload.name, figure::metric(metric))
-        }
+        (false, Some(workload), Some(metric)) => figure::metric_on(&workload.name, metric),
         _ => String::new(),
     };
     let unit = metric.map_or("", |metric| metric.unit.as_str());

@@ -106,7 +106,7 @@ fn estimate(answer: &FigureAnswer) -> f64 {
 pub fn figure_of(answer: &FigureAnswer) -> String {
     match &answer.metric {
         None => "over all workloads".to_owned(),
-        Some(metric) => format!("{}: {}", answer.workload, metric.name),
+        Some(metric) => metric.on(&answer.workload),
     }
 }
 

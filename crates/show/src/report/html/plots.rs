@@ -147,7 +147,7 @@ fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) 
                 value: content::primary(row, at).and_then(|cell| cell.value),
             });
             Some(BarGroup {
-                heading: format!("{}: {}", workload.name, figure::metric(metric)),
+                heading: figure::metric_on(&workload.name, metric),
                 unit: metric.unit.clone(),
                 rows: rows.collect(),
             })
@@ -222,7 +222,7 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict, gallery: &Gallery) -> M
             if !drawn || rows.is_empty() {
                 continue;
             }
-            let title = format!("{}: {}", head.name, figure::metric(metric));
+            let title = figure::metric_on(&head.name, metric);
             let chart = rounds_chart(&format!("rounds-{w}-{m}"), &title, &metric.unit, &rows);
             charts.push(Chart {
                 primary: m == 0,

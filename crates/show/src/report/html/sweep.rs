@@ -104,7 +104,7 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
             }
             finish(
                 (&record.head.factors[factor], along),
-                &format!("{}: {}", workload.name, figure::metric(metric)),
+                &figure::metric_on(&workload.name, metric),
                 (at == 0, metric),
                 lines,
                 record,
@@ -163,7 +163,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Chart>) {
                     );
                 }
             }
-            let title = format!("{name}: {}", figure::metric(metric));
+            let title = figure::metric_on(&name, metric);
             finish(
                 ("block size", BYTES),
                 &title,
