@@ -25,6 +25,7 @@ mod ext;
 mod f2fs;
 mod gfs2;
 mod gives;
+mod governor;
 mod ground;
 mod identity;
 mod image;
@@ -47,6 +48,7 @@ mod setup;
 mod site;
 mod smb;
 mod standing;
+mod sysctl;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod testing;
@@ -105,6 +107,7 @@ pub const ALL: &[LayerKind] = &[
     ext::EXT4,
     f2fs::KIND,
     gfs2::KIND,
+    governor::KIND,
     image::KIND,
     jfs::KIND,
     lab_disks::KIND,
@@ -120,6 +123,7 @@ pub const ALL: &[LayerKind] = &[
     script::KIND,
     smb::KIND,
     packed::SQUASHFS,
+    sysctl::KIND,
     tmpfs::KIND,
     xfs::KIND,
     zfs::POOL,
