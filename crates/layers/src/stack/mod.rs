@@ -8,6 +8,7 @@
 //! [`ALL`].
 
 mod afp;
+mod aged;
 mod bcachefs;
 mod btrfs;
 mod build;
@@ -34,6 +35,7 @@ mod lab_disks;
 mod layer;
 mod loops;
 mod lvm;
+mod mapped;
 mod md;
 mod mergerfs;
 mod native;
@@ -93,6 +95,7 @@ pub const MODELLED_DISKS: &str = lab_disks::KIND.name;
 /// Every kind of layer, alphabetical.
 pub const ALL: &[LayerKind] = &[
     afp::KIND,
+    aged::AGE,
     zfs::BARE,
     bcachefs::KIND,
     btrfs::KIND,
@@ -106,12 +109,15 @@ pub const ALL: &[LayerKind] = &[
     ext::EXT3,
     ext::EXT4,
     f2fs::KIND,
+    aged::FILL,
     gfs2::KIND,
     governor::KIND,
     image::KIND,
+    mapped::INTEGRITY,
     jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
+    mapped::LUKS,
     lvm::KIND,
     md::KIND,
     mergerfs::KIND,
@@ -125,6 +131,7 @@ pub const ALL: &[LayerKind] = &[
     packed::SQUASHFS,
     sysctl::KIND,
     tmpfs::KIND,
+    mapped::WRITECACHE,
     xfs::KIND,
     zfs::POOL,
     zfs::VOLUME,

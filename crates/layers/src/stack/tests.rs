@@ -454,7 +454,11 @@ proptest::proptest! {
         let mut shape = vec![bottom];
         let [all_between, all_above] = on_devices();
         for (needed, lines) in between.iter().map(|index| *index.get(&all_between)) {
-            if needed <= given && ![lines[0], shape[shape.len() - 1]].iter().all(|line| layer(line).passes_devices_on()) {
+            let fits = match layer(lines[0]).takes() {
+                Takes::Devices { min, max } => (min..=max).contains(&given),
+                _ => true,
+            };
+            if needed <= given && fits && ![lines[0], shape[shape.len() - 1]].iter().all(|line| layer(line).passes_devices_on()) {
                 shape.extend(lines);
                 given = if layer(lines[0]).passes_devices_on() { given } else { 1 };
             }

@@ -366,6 +366,7 @@ fn consistency_policies_are_refused_where_they_cannot_be_had() {
 /// Settings of layers for which 0 does something real; it is refused for all others.
 const ZEROS: &[&str] = &[
     "delay of drbd",
+    "to of fill",
     "latency of lab-disks",
     "delay of nfs",
     "wbt of queue",
