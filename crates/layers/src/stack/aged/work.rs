@@ -21,6 +21,9 @@ const PIECE: u64 = 64 << 10;
 /// Blocks of file systems, from and to: the sizes of files are rounded up to one to tell how much room they take.
 const BLOCKS: [u64; 2] = [512, 4096];
 
+/// Bytes that are drawn; twice the longest write.
+const POOL: usize = 4 << 20;
+
 /// Files in one directory.
 const IN_DIRECTORY: u64 = 64;
 
@@ -108,7 +111,8 @@ pub(super) struct Aged {
     /// Digest of all that was done: the same one means the same content.
     done: blake3::Hasher,
     seed: u64,
-    buffer: Vec<u8>,
+    /// Random bytes: parts of them are written, because to draw each byte would take longer than writing it.
+    pool: Vec<u8>,
 }
 
 impl Aged {
@@ -131,7 +135,7 @@ impl Aged {
             numbers: 0,
             done: blake3::Hasher::new(),
             seed,
-            buffer: vec![0; 1 << 20],
+            pool: pool(seed, POOL),
         };
         let mut draw = Draw::new(seed, 1);
         let largest = (budget / LARGEST).max(1);
@@ -234,13 +238,12 @@ impl Aged {
     /// Writes bytes that nothing compresses; which ones follows from the seed and from what was written before.
     fn write(&mut self, file: &mut File, path: &Path, bytes: u64) -> Result<(), LayerError> {
         let mut draw = Draw::new(derive(self.seed, 2), self.written);
+        let half = self.pool.len() as u64 / 2;
         let mut left = bytes;
         while left > 0 {
-            let now = left.min(self.buffer.len() as u64) as usize;
-            for eight in self.buffer[..now.next_multiple_of(8)].chunks_exact_mut(8) {
-                eight.copy_from_slice(&draw.bits().to_le_bytes());
-            }
-            file.write_all(&self.buffer[..now])
+            let now = left.min(half) as usize;
+            let from = draw.below(half) as usize;
+            file.write_all(&self.pool[from..from + now])
                 .map_err(failed("fill", path))?;
             left -= now as u64;
         }
@@ -271,6 +274,13 @@ impl Aged {
         let opened = opened.map_err(failed("open", &self.directory))?;
         syncfs(&opened).map_err(failed("write back", &self.directory))
     }
+}
+
+/// Random bytes of a seed, a multiple of 8.
+fn pool(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut draw = Draw::new(seed, 3);
+    let words = (0..bytes / 8).flat_map(|_| draw.bits().to_le_bytes());
+    words.collect()
 }
 
 /// Time that may be taken, and bytes to be written in all.
@@ -347,7 +357,7 @@ mod tests {
             numbers: 0,
             done: blake3::Hasher::new(),
             seed,
-            buffer: vec![0; 4096],
+            pool: pool(seed, 8192),
         };
         let mut draw = Draw::new(seed, 1);
         for _ in 0..40 {
