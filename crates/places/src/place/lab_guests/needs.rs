@@ -194,12 +194,7 @@ impl GuestKernel {
     fn of(host: &dyn Host, image: &SystemImage) -> Option<Self> {
         let release = image.image.kernel().to_owned();
         let root = image.image.dir().join("root.squashfs");
-        let mut words = argv(["unsquashfs", "-cat"]);
-        words.push(root.into_os_string());
-        for list in ["modules.dep", "modules.builtin", "modules.alias"] {
-            words.push(format!("usr/lib/modules/{release}/{list}").into());
-        }
-        let mut lists = host.must(&words).ok()?.stdout;
+        let mut lists = lists(host, &root, &release)?;
         // What needs no device and is known here is a part of every kernel, in no list of modules.
         let known = host.read_text(Path::new("/proc/filesystems"));
         for line in known.unwrap_or_default().lines() {
@@ -259,6 +254,22 @@ fn no_room(context: &Context, study: &Study) -> Option<String> {
             unit::bytes(needed)
         )
     })
+}
+
+/// The lists of the modules of a release, of a root file system; `None` if they cannot be read.
+fn lists(host: &dyn Host, root: &Path, release: &str) -> Option<String> {
+    let unpacked = tempfile::tempdir().ok()?;
+    let below = unpacked.path().join("root");
+    let names = ["modules.dep", "modules.builtin", "modules.alias"];
+    let inside = names.map(|name| format!("usr/lib/modules/{release}/{name}"));
+    // Into files: what a command prints is kept up to 64 KiB, and these are longer.
+    let mut words = argv(["unsquashfs", "-quiet", "-no-xattrs", "-dest"]);
+    words.extend([below.clone().into(), root.into()]);
+    words.extend(inside.iter().map(Into::into));
+    host.must(&words).ok()?;
+    let texts = inside.iter().map(|name| host.read_text(&below.join(name)));
+    let texts: Vec<String> = texts.filter_map(Result::ok).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 #[cfg(test)]
