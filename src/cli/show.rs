@@ -133,6 +133,7 @@ fn takes_words(takes: Takes) -> String {
         Takes::Devices { min: 1, max: 1 } => "on one device".to_owned(),
         Takes::Devices { min, max } => format!("on {min} to {max} devices"),
         Takes::Pool => "on a pool".to_owned(),
+        Takes::Anything => "on anything".to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::clients;
 use super::configuration::{ConfigurationBuilder, WorkloadEntry};
 use super::crash::{self, CrashPlan};
 use super::decide;
-use super::design::{Factor, Kinds, Policy, Study};
+use super::design::{Configuration, Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
 use super::entry::{self, StudyEntry, keep};
 use super::error::{self, LevelRefusal, StudyError};
@@ -147,6 +147,7 @@ impl<'a> Reader<'a> {
             configurations = builder.configurations(combinations, names);
             heads = builder.heads(&mut configurations);
         }
+        reader.stand_apart(policy.as_ref(), &configurations);
         let required = (reader.field("require"), &*heads, &*configurations);
         require::read(required, &mut decide, &mut reader.refusals);
         let mut findings = plain(reader.refusals);
@@ -321,6 +322,25 @@ impl<'a> Reader<'a> {
             }
         }
         decide
+    }
+
+    /// Refuses stacks that stand at the same time and of which one sets the machine that all stand on.
+    fn stand_apart(&mut self, policy: Option<&Policy>, configurations: &[Configuration]) {
+        let together = policy.is_some_and(Policy::stand_together) && configurations.len() > 1;
+        let mut layers = configurations.iter().flat_map(|one| &one.stack.layers);
+        let Some(layer) = layers.find(|layer| together && layer.sets_the_machine()) else {
+            return;
+        };
+        self.refusals.push(Refusal {
+            span: self.field("trial").map(|field| field.name_span.clone()),
+            message: format!(
+                "{} sets the whole machine, and with this order all stacks stand on it at once",
+                layer.kind()
+            ),
+            help:
+                "leave provision and order out: each configuration then has the machine in its turn"
+                    .to_owned(),
+        });
     }
 
     fn policy(&mut self) -> Option<Policy> {
