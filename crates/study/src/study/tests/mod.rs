@@ -8,6 +8,7 @@ mod reading;
 mod refusals;
 mod require;
 mod table;
+mod together;
 
 use proptest::prelude::*;
 
