@@ -119,7 +119,7 @@ pub(crate) fn two_workloads_of_compare_are_measured_together_or_refused() {
         .err_has("two workloads or more");
     with(&["--with", other]).ended(2).err_has("add --together");
     with(&["--with", "files count=5", "--together"])
-        .ended(2)
+        .ended(3)
         .err_has("has several parts");
     let clients = with(&["--with", other, "--together", "--clients", "ssh:x,y"]);
     clients.ended(2).err_has("--together is for one machine");
