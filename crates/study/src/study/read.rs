@@ -22,6 +22,7 @@ use super::place;
 use super::require;
 use super::size;
 use super::table::StudyTable;
+use super::together;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS};
 use super::workloads;
 
@@ -29,8 +30,8 @@ use super::workloads;
 pub const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
-    "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",
-    "require", "decide", "trial", "crash",
+    "title", "question", "scale", "seed", "together", "sizes", "factors", "exclude", "stack",
+    "workload", "require", "decide", "trial", "crash",
 ];
 
 const STACK_EXAMPLE: &str = "dir = { path = \"/srv\" }";
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
             fields: &fields,
             refusals,
         };
-        let top = reader.top();
+        let (top, words) = reader.top();
         let factors = reader.factors(text);
         let excluded = reader.excluded(&factors);
         let before = reader.refusals.len();
@@ -150,6 +151,8 @@ impl<'a> Reader<'a> {
         reader.stand_apart(policy.as_ref(), &configurations);
         let required = (reader.field("require"), &*heads, &*configurations);
         require::read(required, &mut decide, &mut reader.refusals);
+        let together = reader.together(&words, &workloads, &configurations, (&policy, &crash));
+        together::told(&mut heads, &together);
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
         let (Some(decide), Some(policy), true) = (decide, policy, findings.is_empty()) else {
@@ -166,6 +169,7 @@ impl<'a> Reader<'a> {
             decide,
             policy,
             crash,
+            together,
             // From the text: the same study gives the same order, data and offsets everywhere.
             seed: top.seed.unwrap_or_else(|| seed_of(text)),
         })
@@ -175,7 +179,7 @@ impl<'a> Reader<'a> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    fn top(&mut self) -> Top {
+    fn top(&mut self) -> (Top, Settings) {
         for field in self.fields {
             if !TOP.contains(&field.name.as_str()) {
                 self.refusals.push(unknown_word(
@@ -197,11 +201,35 @@ impl<'a> Reader<'a> {
         let span = settings.span_of("title");
         let checked = one_line::check(title.as_deref().unwrap_or_default(), "the title", span);
         self.refusals.extend(checked.err());
-        Top {
+        let top = Top {
             title,
             question: settings.optional_text("question").ok().flatten(),
             seed: settings.optional_count("seed").ok().flatten(),
+        };
+        (top, settings)
+    }
+
+    /// Reads the workloads that are measured at once, by index.
+    fn together(
+        &mut self,
+        words: &Settings,
+        workloads: &[WorkloadEntry],
+        configurations: &[Configuration],
+        (policy, crash): (&Option<Policy>, &Option<CrashPlan>),
+    ) -> Vec<usize> {
+        // Of workloads that are wrong there is no telling what they do.
+        if configurations.is_empty() {
+            return Vec::new();
         }
+        let kind = |name: &str| self.kinds.workloads.iter().find(|kind| kind.name == name);
+        let all = workloads.iter();
+        let known = together::Known {
+            workloads: all.map(|it| (it.name.as_str(), kind(&it.kind))).collect(),
+            configurations,
+            policy: policy.as_ref(),
+            cut: crash.is_some(),
+        };
+        keep(together::read(words, &known), &mut self.refusals).unwrap_or_default()
     }
 
     fn factors(&mut self, text: &str) -> Vec<Factor> {

@@ -9,6 +9,7 @@ mod refusals;
 mod require;
 mod schema;
 mod table;
+mod together;
 
 use proptest::prelude::*;
 
