@@ -241,6 +241,7 @@ fn answer(
     };
     let notes = content::notes(record, verdict);
     html! {
+        // The sentence first, then each workload, then where the storage stands.
         header class={ "answer " (class) } {
             p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }
