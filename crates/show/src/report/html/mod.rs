@@ -66,7 +66,8 @@ struct Section {
 }
 
 /// Parts that a phone shows when they are opened: why, and how it was measured.
-const FOLDED: [&str; 10] = [
+const FOLDED: [&str; 11] = [
+    "effects",
     "audit",
     "clients",
     "latency",
