@@ -319,10 +319,15 @@ fn begun(ground: &Ground, place: &str, args: &[&str]) -> Child {
     panic!("the phase did not begin");
 }
 
-/// Whether the thread that does the I/O of a phase is there.
+/// Whether the thread that does the I/O of a phase is there, in the process behind the one that was started.
 fn runs(child: &Child) -> bool {
-    let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
-    let mut names = tasks
+    let below = format!("/proc/{0}/task/{0}/children", child.id());
+    let below = fs::read_to_string(below).unwrap_or_default();
+    let of = |id: &str| fs::read_dir(format!("/proc/{id}/task")).into_iter();
+    let mut names = below
+        .split_whitespace()
+        .flat_map(of)
+        .flatten()
         .flatten()
         .map(|task| fs::read_to_string(task.path().join("comm")).unwrap_or_default());
     names.any(|name| name.trim() == "engine")

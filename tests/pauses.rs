@@ -20,6 +20,16 @@ fn now(ground: &Ground) -> Option<Value> {
     serde_json::from_slice(&fs::read(run.join("now.json")).ok()?).ok()
 }
 
+/// The same, as soon as it is whole.
+fn until_told(ground: &Ground) -> Value {
+    loop {
+        match now(ground) {
+            Some(told) => return told,
+            None => wait(2),
+        }
+    }
+}
+
 fn run_dir(ground: &Ground) -> Option<PathBuf> {
     let mut runs = fs::read_dir(ground.store().join("runs")).ok()?;
     Some(runs.next()?.unwrap().path())
@@ -40,12 +50,14 @@ fn a_trial_that_was_stopped_does_not_count_and_is_measured_again() {
     let mut command = ground.program(&["run", study.to_str().unwrap()]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().unwrap();
-    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     // In the middle of the measured part of the first trial.
     while !now(&ground).is_some_and(|now| now["ops"].as_u64() > Some(0) && now["part"] != "prepare")
     {
         wait(20);
     }
+    // The process that works is behind the one that was started.
+    let told = until_told(&ground);
+    let pid = Pid::from_raw(i32::try_from(told["pid"].as_i64().unwrap()).unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
     wait(2500);
     kill_process(pid, Signal::CONT).unwrap();

@@ -149,7 +149,7 @@ ACCIDENTS = {
     ]),
     "A": ("storage that never answers, or interrupts each call", [
         ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "storage_that_hangs_is_named*"),
-        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "at_a_terminal_*"),
+        ("Ctrl-C names the call; the second one frees who waits; retries have an end", "run", "the_second_ctrl_c_*"),
         ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "lib", "retry::tests::*"),
     ]),
     "B": ("a clock that is set while a run goes on", [

@@ -2,14 +2,13 @@
 
 use stackrace_base::event::LeftBehind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::failure::{self, Failure};
 use super::terminal::error;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_engine::front;
+use stackrace_engine::front::{self, Killed};
 use stackrace_engine::waits::{StorageWait, storage_waits, storage_waits_of};
 use stackrace_machine::host::process;
 
@@ -19,19 +18,70 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The same where the program is about to end.
 const SHORT_LOOK: Duration = Duration::from_millis(200);
 
+/// Time after the answer to a wish in which what arrives is that wish still: a key that is held down, the hang-up of a
+/// terminal by the shell and by the kernel.
+const SAME_WISH: Duration = Duration::from_millis(500);
+
+/// Wishes to stop. One may come as several signals: who means the whole job sends its signal to the process that works
+/// and to the one in front, which passes it on, however late.
+#[derive(Debug, Default)]
+struct Wishes {
+    signals: u64,
+    /// Wishes that were answered, and when the last one was, ns.
+    answered: (u64, u64),
+}
+
+/// Meaning of one more signal.
+#[derive(Debug, PartialEq, Eq)]
+enum Meaning {
+    First,
+    /// The same wish as before.
+    Same,
+    Further,
+}
+
+impl Wishes {
+    /// Takes a signal at `now_ns`, when `passed_on` of all have come by the process in front.
+    fn signal(&mut self, passed_on: u64, now_ns: u64) -> Meaning {
+        self.signals += 1;
+        // Each that was passed on may have come here directly, too. What is pending twice arrives once.
+        let wishes = passed_on.max(self.signals.saturating_sub(passed_on));
+        let (answered, at) = self.answered;
+        if wishes <= answered {
+            return Meaning::Same;
+        }
+        self.answered.0 = wishes;
+        let since = Duration::from_nanos(now_ns.saturating_sub(at));
+        match answered {
+            0 => Meaning::First,
+            _ if since < SAME_WISH => Meaning::Same,
+            _ => Meaning::Further,
+        }
+    }
+
+    fn answered(&mut self, now_ns: u64) {
+        self.answered.1 = now_ns;
+    }
+}
+
 /// The first Ctrl-C ends what is under way cleanly and says `then`; the second ends the program at
-/// once and says what is `left` to do.
+/// once and says what is `left` to do. Wishes count, not signals.
 pub(super) fn catch_interrupt(
     interrupt: &Arc<Interrupt>,
     then: &'static str,
     left: LeftBehind,
 ) -> Result<(), Failure> {
     let interrupt = Arc::clone(interrupt);
-    let times = AtomicU32::new(0);
+    front::leave_word(&left.words());
+    let mut wishes = Wishes::default();
     let ignored = front::hangup_is_ignored();
     ctrlc::set_handler(move || {
         interrupt.raise();
-        if times.fetch_add(1, Ordering::SeqCst) >= 1 {
+        let meaning = wishes.signal(front::passed_on(), SystemClock.now_ns());
+        if meaning == Meaning::Same {
+            return;
+        }
+        if meaning == Meaning::Further {
             error(&format!("\nstopped at once; {}\n", left.words()));
             // The kernel does not end every call: the process then stays, and does nothing any more.
             let before = waits();
@@ -54,6 +104,7 @@ pub(super) fn catch_interrupt(
             false => then,
         };
         error(&format!("\nstopping: {then} (again: stop at once)\n"));
+        wishes.answered(SystemClock.now_ns());
         // Where no thread can be had, less is said.
         let _ = std::thread::Builder::new().spawn(say_waits);
     })
@@ -63,6 +114,30 @@ pub(super) fn catch_interrupt(
         front::ignore_hangup();
     }
     Ok(())
+}
+
+/// Says in the place of a process that was killed what became of it, what is kept, and the next command.
+pub(super) fn explain(killed: &Killed) {
+    error(&explained(killed));
+}
+
+fn explained(killed: &Killed) -> String {
+    let by = match killed.signal {
+        9 => "SIGKILL".to_owned(),
+        number => format!("signal {number}"),
+    };
+    let memory = match killed.out_of_memory {
+        0 => "",
+        _ => "; the kernel was ending processes for want of memory",
+    };
+    let mut said = format!("\nstackrace was killed ({by}){memory}\n");
+    if !killed.last_words.is_empty() {
+        said.push_str(&format!(
+            "what is on record is kept; {}\n",
+            killed.last_words
+        ));
+    }
+    said
 }
 
 /// The failure of a machine that gives this process no thread to wait for Ctrl-C in.
@@ -109,5 +184,71 @@ fn say_waits() {
             said.push(one.clone());
         }
         before = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Meanings of signals, each with the number that was passed on by then, a second apart.
+    fn meant(passed_on: &[u64]) -> Vec<Meaning> {
+        let mut wishes = Wishes::default();
+        let signals = passed_on.iter().zip(1..);
+        let taken = signals.map(|(passed_on, at): (&u64, u64)| {
+            let meaning = wishes.signal(*passed_on, at * SECOND);
+            wishes.answered(at * SECOND);
+            meaning
+        });
+        taken.collect()
+    }
+
+    #[test]
+    fn wishes_count_and_not_signals() {
+        use Meaning::{First, Further, Same};
+        // Keys of a terminal, and a sender who means the process in front alone.
+        assert_eq!(meant(&[0, 0]), [First, Further]);
+        assert_eq!(meant(&[1, 2]), [First, Further]);
+        // The whole job, whichever way is the quicker one, once and twice; and where both ways merge into one signal.
+        assert_eq!(meant(&[0, 1]), [First, Same]);
+        assert_eq!(meant(&[1, 1]), [First, Same]);
+        assert_eq!(meant(&[0, 1, 1, 2]), [First, Same, Further, Same]);
+        assert_eq!(meant(&[1, 2]), [First, Further]);
+        // The process in front is so late that the second wish is there before it has passed on the first.
+        assert_eq!(meant(&[0, 0, 1, 2]), [First, Further, Same, Same]);
+    }
+
+    #[test]
+    fn what_comes_at_once_behind_an_answer_is_the_same_wish() {
+        let mut wishes = Wishes::default();
+        assert_eq!(wishes.signal(0, SECOND), Meaning::First);
+        wishes.answered(SECOND);
+        assert_eq!(wishes.signal(0, SECOND + 1), Meaning::Same);
+        assert_eq!(wishes.signal(0, 2 * SECOND), Meaning::Further);
+    }
+
+    #[test]
+    fn a_killed_process_is_explained_with_the_next_command() {
+        let mut killed = Killed {
+            signal: 9,
+            out_of_memory: 0,
+            last_words: LeftBehind::FILES.words(),
+        };
+        assert_eq!(
+            explained(&killed),
+            "\nstackrace was killed (SIGKILL)\nwhat is on record is kept; `stackrace clean` removes what is left\n"
+        );
+        killed.out_of_memory = 1;
+        assert!(explained(&killed).contains("want of memory"));
+        // Before anything was made there is nothing to advise.
+        killed.last_words.clear();
+        killed.signal = 11;
+        let said = explained(&killed);
+        assert!(
+            said.contains("(signal 11)") && !said.contains("clean"),
+            "{said}"
+        );
     }
 }

@@ -45,7 +45,6 @@ mod variable;
 mod verdict;
 mod words;
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -311,16 +310,14 @@ fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
 const LINUX_ALONE: [&str; 6] = ["agent", "check", "compare", "lab", "resume", "run"];
 
 /// Commands with calls to storage that may not return.
-const TOUCHES_STORAGE: [&str; 5] = ["clean", "compare", "load", "resume", "run"];
+const TOUCHES_STORAGE: [&str; 6] = ["check", "clean", "compare", "load", "resume", "run"];
 
-/// Puts a process in front of this one, where a person waits for a command that touches storage: storage that hangs must
-/// not hold a terminal. Elsewhere the number of the process is that of the one which works, for those who stop,
-/// watch or kill it.
+/// Puts a process in front of this one, where a command touches storage: storage that hangs must hold neither a terminal
+/// nor a script. The number of the process that works is in `now.json`, for those who stop or watch it.
 pub(crate) fn stay_free() {
-    let terminal = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
     let mut words = std::env::args_os().skip(1);
-    if terminal && words.any(|word| TOUCHES_STORAGE.iter().any(|verb| word == *verb)) {
-        stackrace_engine::front::put_in_front();
+    if words.any(|word| TOUCHES_STORAGE.iter().any(|verb| word == *verb)) {
+        stackrace_engine::front::put_in_front(interrupt::explain);
     }
 }
 

@@ -6,13 +6,10 @@ use super::*;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
@@ -477,102 +474,39 @@ pub(crate) fn storage_that_hangs_is_named_and_keeps_neither_ctrl_c_nor_clean() {
     assert!(said.out.contains("/failing/"), "{}", said.out);
 }
 
-/// Starts a command whose standard input is a terminal, whose other side is given back.
-fn start_at_terminal(ground: &Ground, args: &[&str]) -> (Child, fs::File) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = fs::File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    let mut program = ground.program(args);
-    program.stdin(slave).stdout(Stdio::piped());
-    (
-        program.stderr(Stdio::piped()).spawn().unwrap(),
-        master.into(),
-    )
-}
-
-/// The process behind the one that was started.
-fn behind(child: &Child) -> Pid {
-    let path = format!("/proc/{0}/task/{0}/children", child.id());
-    let children = fs::read_to_string(path).unwrap();
-    let number = children.split_whitespace().next().expect("one works");
-    Pid::from_raw(number.parse().unwrap()).unwrap()
-}
-
-pub(crate) fn at_a_terminal_the_second_ctrl_c_ends_the_command_while_storage_hangs() {
+pub(crate) fn the_second_ctrl_c_ends_the_command_while_storage_hangs_with_and_without_a_terminal() {
     needs::root_and_loop_devices();
     if !Path::new("/dev/fuse").exists() {
         needs::skip("needs FUSE");
     }
-    let ground = Ground::new();
-    let disk = FailingDisk::mount(&ground);
-    disk.hangs(true);
-    let words = "load failing random mode=write size=64MiB passes=0 time=100s";
-    let words: Vec<&str> = words.split(' ').collect();
-    let (mut child, _terminal) = start_at_terminal(&ground, &words);
-    while !disk.reached.load(Ordering::Relaxed) {
-        wait(10);
-    }
-    let works = behind(&child);
-    let process = pid(&child);
-    let interrupt = || rustix::process::kill_process(process, Signal::INT).unwrap();
-    interrupt();
-    let mut errors = child.stderr.take().unwrap();
-    said_until(&mut errors, "does not return");
-    interrupt();
-    // Who waits for it is free, although the kernel keeps what worked.
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(rustix::process::test_kill_process(works).is_ok(), "kept");
-    disk.hangs(false);
-    while rustix::process::test_kill_process(works).is_ok() {
-        wait(10);
-    }
-    let said = ground.stackrace(&["clean"]);
-    said.ended(0);
-    assert!(said.out.contains("/failing/"), "{}", said.out);
-}
-
-pub(crate) fn at_a_terminal_a_command_is_ended_and_killed_as_anywhere() {
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    let (child, _terminal) = start_at_terminal(&ground, &["run", "no-such-study.toml"]);
-    let said = Said::of(&child.wait_with_output().unwrap());
-    assert_ne!(said.code, Some(0), "{}", said.err);
-    said.err_has("no-such-study");
-    ground.make_dir("data");
-    let words = "load data random mode=read size=4MiB passes=0 time=100s";
-    let words: Vec<&str> = words.split(' ').collect();
-    let started = || {
-        let (child, terminal) = start_at_terminal(&ground, &words);
-        while fs::read_dir(ground.path().join("data")).unwrap().count() == 0 {
+    for terminal in [true, false] {
+        let ground = Ground::new();
+        let disk = FailingDisk::mount(&ground);
+        disk.hangs(true);
+        let words = "load failing random mode=write size=64MiB passes=0 time=100s";
+        let words: Vec<&str> = words.split(' ').collect();
+        let (mut child, _terminal) = start(&ground, &words, terminal);
+        while !disk.reached.load(Ordering::Relaxed) {
             wait(10);
         }
         let works = behind(&child);
-        (child, works, terminal)
-    };
-    // Asked to end: what works is told, and cleans up.
-    let (child, _, _terminal) = started();
-    rustix::process::kill_process(pid(&child), Signal::TERM).unwrap();
-    child.wait_with_output().unwrap();
-    assert_eq!(ground.left(), [""; 0]);
-    // Killed, either of them: the other one goes, too.
-    let (mut child, works, _terminal) = started();
-    rustix::process::kill_process(pid(&child), Signal::KILL).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
-    while rustix::process::test_kill_process(works).is_ok() {
-        wait(10);
+        let process = pid(&child);
+        let interrupt = || rustix::process::kill_process(process, Signal::INT).unwrap();
+        interrupt();
+        let mut errors = child.stderr.take().unwrap();
+        said_until(&mut errors, "does not return");
+        interrupt();
+        // Who waits for it is free, although the kernel keeps what worked.
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(rustix::process::test_kill_process(works).is_ok(), "kept");
+        disk.hangs(false);
+        while rustix::process::test_kill_process(works).is_ok() {
+            wait(10);
+        }
+        let said = ground.stackrace(&["clean"]);
+        said.ended(0);
+        assert!(said.out.contains("/failing/"), "{}", said.out);
     }
-    ground.stackrace(&["clean"]).ended(0);
-    let (mut child, works, _terminal) = started();
-    rustix::process::kill_process(works, Signal::KILL).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
-    ground.stackrace(&["clean"]).ended(0);
-    assert_eq!(ground.left(), [""; 0]);
 }
 
 pub(crate) fn a_log_that_is_cut_while_the_run_goes_on_ends_it_without_a_verdict() {

@@ -6,10 +6,12 @@ mod exchanged;
 mod failing;
 mod failures;
 mod kills;
+mod signals;
 mod taken;
 mod together;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -22,6 +24,7 @@ use failures::*;
 use kills::*;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
+use signals::*;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use taken::*;
@@ -176,7 +179,6 @@ fn wait(ms: u64) {
 /// as wanted.
 #[track_caller]
 fn start_until(ground: &Ground, args: &[&str], wanted: impl Fn(&Log) -> bool) -> Child {
-    use std::os::unix::process::CommandExt;
     let mut child = ground
         .program(args)
         .process_group(0)
@@ -513,8 +515,10 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_full_disk_fails_its_trial_and_no_other,
         a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
         storage_that_hangs_is_named_and_keeps_neither_ctrl_c_nor_clean,
-        at_a_terminal_the_second_ctrl_c_ends_the_command_while_storage_hangs,
-        at_a_terminal_a_command_is_ended_and_killed_as_anywhere,
+        the_second_ctrl_c_ends_the_command_while_storage_hangs_with_and_without_a_terminal,
+        a_command_is_ended_stopped_and_killed_by_the_number_that_its_caller_knows,
+        job_control_reaches_the_process_that_works,
+        one_wish_may_arrive_as_several_signals,
         a_log_that_is_cut_while_the_run_goes_on_ends_it_without_a_verdict,
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,

@@ -10,6 +10,9 @@
 //! imported figures that cannot be paired; it cannot tell a treatment from the hour it was tried
 //! in, and every report of it must say so.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use crate::elementary::{exp, ln};
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
@@ -207,9 +210,26 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     } else if tail == 0.5 {
         0.0
     } else {
-        distance_of_tail(&student, tail)
+        KNOWN_DISTANCES.with_borrow_mut(|known| {
+            if known.len() >= DISTANCES_MAX {
+                known.clear();
+            }
+            let asked = (tail.to_bits(), df.to_bits());
+            *known
+                .entry(asked)
+                .or_insert_with(|| distance_of_tail(&student, tail))
+        })
     };
     if p < 0.5 { -distance } else { distance }
+}
+
+/// Distances that a thread remembers: more than one check of a large run asks for.
+const DISTANCES_MAX: usize = 4096;
+
+thread_local! {
+    // All comparisons of a check have the same few levels and numbers of rounds, and each distance takes some ten
+    // incomplete beta functions.
+    static KNOWN_DISTANCES: RefCell<HashMap<(u64, u64), f64>> = RefCell::default();
 }
 
 /// The `t > 0` beyond which `student` has probability `tail`, 0 < tail < 0.5.

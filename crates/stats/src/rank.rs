@@ -10,6 +10,8 @@
 //! Sources: Wilcoxon, Biometrics 1, 1945; Hodges and Lehmann, Annals of Mathematical Statistics
 //! 34, 1963; intervals as in Hollander and Wolfe, "Nonparametric Statistical Methods".
 
+use std::cell::RefCell;
+
 use crate::interval::{Ratio, all_finite, is_level, median_of_sorted};
 
 /// Most pairs that get an exact statement: counting costs their cube.
@@ -32,19 +34,42 @@ pub fn hodges_lehmann(log_differences: &[f64], alpha: f64) -> Option<Ratio> {
         walsh.extend(log_differences[i..].iter().map(|b| a.midpoint(*b)));
     }
     // The interval's ends are order statistics of the same averages whose median is the estimate.
-    centre_of(walsh, &signed_sums(n), alpha)
+    let cut = KNOWN_SUMS.with_borrow_mut(|known| {
+        if known.len() != outcomes(n) {
+            *known = signed_sums(n);
+        }
+        allowed_cut(known, alpha / 2.0)
+    })?;
+    centre_of(walsh, cut)
 }
 
-/// The median of `candidates` and the interval that cuts as many of them off either end as the
-/// distribution of the rank statistic allows at `alpha / 2`.
-fn centre_of(mut candidates: Vec<f64>, probabilities: &[f64], alpha: f64) -> Option<Ratio> {
-    let cut = allowed_cut(probabilities, alpha / 2.0)?;
-    // Total order: a value that is not finite was refused before.
-    candidates.sort_by(f64::total_cmp);
-    let low = candidates.get(cut - 1)?;
+thread_local! {
+    // One check asks for the same number of rounds hundreds of times, and the table costs its cube.
+    static KNOWN_SUMS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Number of the sums that ranks up to `n` can have.
+fn outcomes(n: usize) -> usize {
+    n * (n + 1) / 2 + 1
+}
+
+/// The median of `candidates` and the interval that cuts so many of them off either end.
+fn centre_of(mut candidates: Vec<f64>, cut: usize) -> Option<Ratio> {
+    let (count, middle) = (candidates.len(), candidates.len() / 2);
+    if cut > count {
+        return None;
+    }
+    // Four places of the order, and not all of it. Total order: a value that is not finite was refused before.
+    let mut place = |at: usize| *candidates.select_nth_unstable_by(at, f64::total_cmp).1;
+    let low = place(cut - 1);
     // The distribution is symmetric, so the same number is cut from both ends.
-    let high = candidates.get(candidates.len() - cut)?;
-    Ratio::from_log(median_of_sorted(&candidates), *low, *high)
+    let high = place(count - cut);
+    let upper = place(middle);
+    let centre = match count % 2 {
+        1 => upper,
+        _ => median_of_sorted(&[place(middle - 1), upper]),
+    };
+    Ratio::from_log(centre, low, high)
 }
 
 /// C + 1 with C the largest c such that P(statistic <= c) <= `tail`; `None` if even 0 is
@@ -64,7 +89,7 @@ fn allowed_cut(probabilities: &[f64], tail: f64) -> Option<usize> {
 
 /// P(sum = s) for s = 0, 1, …, where each rank from 1 to `n` enters the sum or not with probability ½.
 fn signed_sums(n: usize) -> Vec<f64> {
-    let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
+    let mut probabilities = vec![0.0; outcomes(n)];
     // Before the first rank the sum is 0 for sure.
     probabilities[0] = 1.0;
     let mut largest = 0;

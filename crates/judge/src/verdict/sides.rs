@@ -239,20 +239,21 @@ pub(super) fn ranked_sides(table: &ObservationTable<'_>, figure: ComparedFigure)
     }
     let best = leader(table, figure);
     let failed = table.evidence.failed();
-    let mut others: Vec<usize> = (0..table.configurations())
-        .filter(|t| *t != best && failed.iter().all(|failure| failure.configuration != *t))
-        .collect();
+    let others = (0..table.configurations())
+        .filter(|t| *t != best && failed.iter().all(|failure| failure.configuration != *t));
     // Against the best one, in rounds both have: those that were dropped have fewer of their own.
-    let behind = |t: &usize| {
-        let sides = Sides::of_two(table.evidence.head, best, *t);
+    let behind = |t: usize| {
+        let sides = Sides::of_two(table.evidence.head, best, t);
         let logs = sides.differences(table, figure);
         let values: Vec<f64> = logs.iter().map(|(_, log)| *log).collect();
         stackrace_stats::mean(&values)
     };
-    others.sort_by(|x, y| behind(y).total_cmp(&behind(x)));
-    let others = others.into_iter();
-    others
-        .map(|t| Sides::of_two(table.evidence.head, best, t))
+    // Each one's distance once, and not in every step of the sorting.
+    let mut ranked: Vec<(f64, usize)> = others.map(|t| (behind(t), t)).collect();
+    ranked.sort_by(|(x, _), (y, _)| y.total_cmp(x));
+    let ranked = ranked.into_iter();
+    ranked
+        .map(|(_, t)| Sides::of_two(table.evidence.head, best, t))
         .collect()
 }
 
@@ -269,8 +270,8 @@ fn leader(table: &ObservationTable<'_>, figure: ComparedFigure) -> usize {
             stackrace_stats::mean(&values)
         }
     };
-    (0..table.configurations())
-        .filter(|t| table.live(*t))
-        .max_by(|x, y| mean(*x).total_cmp(&mean(*y)))
-        .unwrap_or(0)
+    let live = (0..table.configurations()).filter(|t| table.live(*t));
+    let means = live.map(|t| (mean(t), t));
+    let best = means.max_by(|(x, _), (y, _)| x.total_cmp(y));
+    best.map_or(0, |(_, t)| t)
 }

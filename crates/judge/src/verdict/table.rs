@@ -219,6 +219,8 @@ impl ComparedFigure {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     value: f64,
+    /// Its logarithm, oriented so that larger is better: worked out once, because each comparison asks for it again.
+    ln: f64,
     /// The width of one step on the log scale.
     log_step: f64,
 }
@@ -282,7 +284,7 @@ impl<'a> ObservationTable<'a> {
             }
             for (m, metric) in cell.iter_mut().enumerate() {
                 if metric[at].is_none() || trial.sliced.is_some() {
-                    metric[at] = known(trial, m);
+                    metric[at] = known(trial, m, &head.workloads[trial.workload].metrics[m]);
                 }
             }
         }
@@ -390,9 +392,7 @@ impl<'a> ObservationTable<'a> {
         match figure {
             ComparedFigure::Overall => self.overall_ln(configuration, at),
             ComparedFigure::Metric { workload, metric } => {
-                let better = figure.metric(self.evidence.head)?.better;
-                let value = self.value(configuration, workload, metric, at)?;
-                Some(better.oriented_ln(value))
+                Some(self.known(configuration, workload, metric, at)?.ln)
             }
         }
     }
@@ -418,12 +418,13 @@ impl<'a> ObservationTable<'a> {
 }
 
 /// The value of a metric in a trial; `None` if it is no figure that has a logarithm.
-fn known(trial: &Observation, metric: usize) -> Option<Known> {
+fn known(trial: &Observation, metric: usize, head: &MetricHead) -> Option<Known> {
     let value = trial.metrics.get(metric).copied().flatten()?;
     // Only a positive, finite figure has a logarithm.
     let usable = value.is_finite() && value > 0.0;
     usable.then(|| Known {
         value,
+        ln: head.better.oriented_ln(value),
         log_step: resolution::log_step(value, trial.step(metric)),
     })
 }

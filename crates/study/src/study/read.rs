@@ -141,12 +141,10 @@ impl<'a> Reader<'a> {
             configurations = builder.configurations(combinations, names);
             heads = builder.heads(&mut configurations);
         }
+        reader.stand_apart(policy.as_ref(), &configurations);
         let required = reader.field("require");
-        require::read(
-            (required, &heads, &configurations),
-            &mut decide,
-            &mut reader.refusals,
-        );
+        let required = (required, &*heads, &*configurations);
+        require::read(required, &mut decide, &mut reader.refusals);
         let of = (&mut *heads, &*configurations, &policy, &crash);
         let together = reader.together(&words, &workloads, of);
         let mut findings = plain(reader.refusals);
@@ -371,6 +369,25 @@ impl<'a> Reader<'a> {
             }
         }
         decide
+    }
+
+    /// Refuses stacks that stand at the same time and of which one sets the machine that all stand on.
+    fn stand_apart(&mut self, policy: Option<&Policy>, configurations: &[Configuration]) {
+        let together = policy.is_some_and(Policy::stand_together) && configurations.len() > 1;
+        let mut layers = configurations.iter().flat_map(|one| &one.stack.layers);
+        let Some(layer) = layers.find(|layer| together && layer.sets_the_machine()) else {
+            return;
+        };
+        self.refusals.push(Refusal {
+            span: self.field("trial").map(|field| field.name_span.clone()),
+            message: format!(
+                "{} sets the whole machine, and with this order all stacks stand on it at once",
+                layer.kind()
+            ),
+            help:
+                "leave provision and order out: each configuration then has the machine in its turn"
+                    .to_owned(),
+        });
     }
 
     fn policy(&mut self) -> Option<Policy> {

@@ -7,6 +7,7 @@ mod laws;
 mod reading;
 mod refusals;
 mod require;
+mod schema;
 mod table;
 mod together;
 
