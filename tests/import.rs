@@ -49,8 +49,8 @@ fn an_import_is_a_run_like_any_other() {
     ];
     let said = ended(ground.stackrace(&args));
     for part in [
-        "Imported, not measured here: new against old in ",
-        ": ratio 1.00; one run each, so no interval.",
+        "Imported, not measured here: new is 1.00 x as fast as old in ",
+        "; one run each, so no interval.",
         "imported · 4 results",
         "1.43 GB/s",
         "nor measured in turn",

@@ -110,7 +110,7 @@ fn single_imported_figures_get_a_ratio_and_no_interval() {
     ];
     let said = flat(&ended(ground.stackrace(&asked)));
     for part in [
-        "new against old: ratio 1.00; one run each, so no interval.",
+        "new is 1.00 x as fast as old; one run each, so no interval.",
         "Imported, not measured here",
         "there is no verdict",
     ] {

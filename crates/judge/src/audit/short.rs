@@ -23,19 +23,24 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let elapsed = reading.trial.elapsed_ns as f64;
     let count = reading.count();
-    let evidence = vec![
+    let mut evidence = vec![
         EvidenceFigure::new("measured for", elapsed, "ns").against(ELAPSED_NS_MIN),
         EvidenceFigure::new("operations", count, "").against(OPERATIONS_MIN),
     ];
     let lasted = unit::time_ns(elapsed);
     // One long operation is a measurement: a file copied whole, an archive unpacked.
     let few = count < OPERATIONS_MIN && elapsed < OPERATIONS_MIN * ELAPSED_NS_MIN;
+    let few = few && count > 0.0;
+    if few && elapsed >= ELAPSED_NS_MIN {
+        // The figure that is too small comes first: it is the one whose median is told.
+        evidence.reverse();
+    }
     let (grade, sentence) = if elapsed < ELAPSED_NS_MIN {
         (
             Grade::Note,
             format!("measured for only {lasted}; 1 s or more says much more"),
         )
-    } else if few && count > 0.0 {
+    } else if few {
         (
             Grade::Note,
             format!("only {count:.0} operations in {lasted}; 30 or more say much more"),

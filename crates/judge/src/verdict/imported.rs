@@ -34,15 +34,15 @@ pub(super) fn sentence(judged: &VerdictGrounds<'_>, head: &RunStarted, over: &st
     format!("Imported, not measured here: {ratios}{worth}.")
 }
 
-/// `b against a: ratio 1.23; one run each, so no interval`
+/// `b is 1.23 x as fast as a; one run each, so no interval`
 pub(super) fn ratio(c: &Comparison, over: &str) -> String {
     match c.ratio {
         None => format!("{} and {} have no metric in common", c.a, c.b),
         Some(ratio) => format!(
-            "{} against {}{over}: ratio {}; {}",
+            "{} is {} x as fast as {}{over}; {}",
             c.b,
-            c.a,
             times(ratio.estimate),
+            c.a,
             c.text
         ),
     }

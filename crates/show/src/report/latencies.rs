@@ -59,6 +59,7 @@ pub(super) fn tables(record: &Record, verdict: &Verdict, wide: bool) -> Vec<Text
         let more: &[&str] = if wide { &["operations", "min"] } else { &[] };
         let names = ["mean", "sd", "p50", "p95", "p99", "p99.9", "max"];
         let names = ["configuration"].iter().chain(more).chain(&names);
+        // A workload whose trials have no histograms has no table.
         (!rows.is_empty()).then(|| TextTable {
             title: format!("{}: latency of {op}", head.name),
             head: names.map(|name| (*name).to_owned()).collect(),
@@ -71,8 +72,10 @@ pub(super) fn tables(record: &Record, verdict: &Verdict, wide: bool) -> Vec<Text
 
 /// The figures of a row.
 fn cells(histogram: &Histogram<u64>, wide: bool) -> impl Iterator<Item = String> {
+    // Nanoseconds in the unit that suits each.
     let ns = |value: f64| unit::time_ns(value);
     let at = |quantile: f64| ns(histogram.value_at_quantile(quantile) as f64);
+    // A terminal has no room for them.
     let more = match wide {
         true => vec![histogram.len().to_string(), ns(histogram.min() as f64)],
         false => Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use stackrace_base::event::Decide;
+use stackrace_base::event::{Decide, WorkloadHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, unknown_word};
 use stackrace_base::unit;
 use stackrace_load::workload::WorkloadKind;
@@ -130,14 +130,7 @@ impl<'a> Reader<'a> {
         let policy = reader.policy();
         let crash = reader.crash(&workloads);
         reader.all_used(&factors, &stack, &workloads);
-        let combinations = if factors.iter().all(|factor| !factor.levels.is_empty()) {
-            let span = reader.field("factors").map(|field| &field.name_span);
-            let parts = stack.len() + workloads.len();
-            let combinations = factor::combinations(&factors, span, &excluded, parts);
-            keep(combinations, &mut reader.refusals)
-        } else {
-            None
-        };
+        let combinations = reader.combinations(&factors, &excluded, stack.len() + workloads.len());
         // Entries are checked in every configuration even where something else is wrong already.
         let mut builder = ConfigurationBuilder::new(kinds, &factors, &stack, &workloads);
         builder.stack_whole = stack_whole;
@@ -149,10 +142,11 @@ impl<'a> Reader<'a> {
             heads = builder.heads(&mut configurations);
         }
         reader.stand_apart(policy.as_ref(), &configurations);
-        let required = (reader.field("require"), &*heads, &*configurations);
+        let required = reader.field("require");
+        let required = (required, &*heads, &*configurations);
         require::read(required, &mut decide, &mut reader.refusals);
-        let together = reader.together(&words, &workloads, &configurations, (&policy, &crash));
-        together::told(&mut heads, &together);
+        let of = (&mut *heads, &*configurations, &policy, &crash);
+        let together = reader.together(&words, &workloads, of);
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
         let (Some(decide), Some(policy), true) = (decide, policy, findings.is_empty()) else {
@@ -209,16 +203,39 @@ impl<'a> Reader<'a> {
         (top, settings)
     }
 
-    /// Reads the workloads that are measured at once, by index.
+    /// The combinations of levels that are left; `None` if a factor has none, or they are too many for so many layers and
+    /// workloads.
+    fn combinations(
+        &mut self,
+        factors: &[Factor],
+        excluded: &[Selection],
+        parts: usize,
+    ) -> Option<Vec<Vec<usize>>> {
+        // Nothing times anything is nothing: that is refused where the factor is read.
+        if factors.iter().any(|factor| factor.levels.is_empty()) {
+            return None;
+        }
+        let span = self.field("factors").map(|field| &field.name_span);
+        keep(
+            factor::combinations(factors, span, excluded, parts),
+            &mut self.refusals,
+        )
+    }
+
+    /// Reads the workloads that are measured at once, by index, and says so in their heads.
     fn together(
         &mut self,
         words: &Settings,
         workloads: &[WorkloadEntry],
-        configurations: &[Configuration],
-        (policy, crash): (&Option<Policy>, &Option<CrashPlan>),
+        (heads, configurations, policy, crash): (
+            &mut [WorkloadHead],
+            &[Configuration],
+            &Option<Policy>,
+            &Option<CrashPlan>,
+        ),
     ) -> Vec<usize> {
         // Of workloads that are wrong there is no telling what they do.
-        if configurations.is_empty() {
+        if configurations.is_empty() || heads.len() < workloads.len() {
             return Vec::new();
         }
         let kind = |name: &str| self.kinds.workloads.iter().find(|kind| kind.name == name);
@@ -229,7 +246,9 @@ impl<'a> Reader<'a> {
             policy: policy.as_ref(),
             cut: crash.is_some(),
         };
-        keep(together::read(words, &known), &mut self.refusals).unwrap_or_default()
+        let all = keep(together::read(words, &known), &mut self.refusals).unwrap_or_default();
+        together::told(heads, &all);
+        all
     }
 
     fn factors(&mut self, text: &str) -> Vec<Factor> {

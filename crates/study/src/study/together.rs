@@ -30,6 +30,7 @@ pub(super) fn read(words: &Settings, known: &Known<'_>) -> Result<Vec<usize>, Re
         return Ok(Vec::new());
     }
     let names = words.texts(TOGETHER)?;
+    // All refusals point at the list: what is wrong is that these stand in it together.
     let refused = |message: String, help: &str| Refusal::at(words.span_of(TOGETHER), message, help);
     let mut all = Vec::new();
     for name in &names {
@@ -46,6 +47,7 @@ pub(super) fn read(words: &Settings, known: &Known<'_>) -> Result<Vec<usize>, Re
         }
         all.push(place);
     }
+    // One alone is what every workload is without the word.
     if all.len() < 2 {
         let help = "name the one that decides when all end, and then those beside it: together = [\"database\", \"backup\"]";
         return Err(refused(
@@ -67,6 +69,7 @@ pub(super) fn read(words: &Settings, known: &Known<'_>) -> Result<Vec<usize>, Re
             help,
         ));
     }
+    // The same names in all of them, but stacks and times may vary.
     for configuration in known.configurations {
         if let Some((message, help)) = misfit(configuration, &all, known) {
             return Err(refused(message, &help));
@@ -96,6 +99,7 @@ fn misfit(
         let (name, kind) = known.workloads[*at];
         let (work, leads) = (workload(*at), place == 0);
         let misfit = misfit_of(work, kind, leads);
+        // Data that pass from one to the next would be changed while they are read.
         let after = configuration.workloads.get(at + 1);
         let shares = work.uses_data_before() || after.is_some_and(|it| it.uses_data_before());
         let misfit = misfit.or_else(|| {
@@ -135,15 +139,18 @@ fn misfit_of(
     if work.wants_bare() {
         return Some(("takes all devices for itself", "measure it alone"));
     }
+    // All phases begin and end together, and only the first of two could.
     if work.phases().len() != 1 {
         return Some((
             "has several parts, and nothing says beside which of them the others work",
             "take random or sequential without verify, a database, or a command",
         ));
     }
-    let (stops, cost) = (kind.is_some_and(|kind| kind.mergeable), work.cost());
+    let cost = work.cost();
+    let lasts = cost.measured_ns.is_some() && cost.measured_bytes.is_none();
+    let stops = kind.is_some_and(|kind| kind.mergeable) && lasts;
     // What is stopped in the middle of fixed work has no figure, and what ends by itself is not there to the end.
-    (!leads && !(stops && cost.measured_ns.is_some() && cost.measured_bytes.is_none())).then_some((
+    (!(leads || stops)).then_some((
         "does a fixed amount of work, and only the first one decides when all end",
         "name it first, or take random or sequential with time = \"…\" and passes = 0",
     ))
@@ -159,6 +166,7 @@ pub(super) fn told(heads: &mut [WorkloadHead], all: &[usize]) {
             .filter(|(other, _)| *other != place);
         let others: Vec<String> = others.map(|(_, name)| format!("\"{name}\"")).collect();
         let others = others.join(" and ");
+        // The summary is what tells earlier runs of the same work from those of another.
         heads[*at].summary.push_str(&match place {
             0 => format!("; at the same time as {others}"),
             _ => format!(

@@ -355,7 +355,7 @@ fn one_imported_result_each_gives_a_ratio_and_no_interval() {
     assert!(comparison.rounds.is_empty(), "nothing is a pair");
     assert_eq!(
         verdict.sentence,
-        "Imported, not measured here: b against a in w0: ratio 1.30; one run each, so no interval."
+        "Imported, not measured here: b is 1.30 x as fast as a in w0; one run each, so no interval."
     );
     assert!(verdict.notes[0].contains("nor measured in turn"));
 }

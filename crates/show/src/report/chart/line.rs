@@ -228,7 +228,12 @@ fn draw(
     };
     // Points of several lines at one place stand side by side, or they would hide each other.
     let count = chart.lines.len().min(SERIES_MAX);
-    let aside = match few {
+    let at_same = |other: &ChartLine| {
+        let mut own = line.points.iter();
+        own.any(|own| other.points.iter().any(|its| its.0 == own.0))
+    };
+    let shares = chart.lines.iter().filter(|other| at_same(other)).count() > 1;
+    let aside = match few && shares {
         true => (at as f64 - (count as f64 - 1.0) / 2.0) * ASIDE,
         false => 0.0,
     };

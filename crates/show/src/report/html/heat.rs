@@ -18,6 +18,7 @@ pub(super) fn heat(record: &Record, verdict: &Verdict) -> Markup {
     let (Some(down), Some(across)) = (along_of(verdict, 0, 2), along_of(verdict, 1, 2)) else {
         return html! {};
     };
+    // By amount: levels may stand in any order in the study.
     let places = |factor: usize, along: Along| {
         let rows = verdict.configurations.iter();
         let mut all: Vec<u64> = rows.filter_map(|row| place(row, factor, along)).collect();
@@ -75,6 +76,7 @@ fn shade(value: f64, all: &[f64]) -> u32 {
     if !(span.is_finite() && span > 0.0 && value > 0.0) {
         return 0;
     }
+    // On the log scale, where twice as much is one step wherever it begins.
     let share = stackrace_stats::elementary::ln(value / least) / span;
     (share.clamp(0.0, 1.0) * SHADES).round() as u32
 }
@@ -83,6 +85,7 @@ fn place(row: &ConfigurationRow, factor: usize, along: Along) -> Option<u64> {
     (along.place)(row.levels.get(factor)?)
 }
 
+// The first metric alone: a map of each would be a page of its own.
 fn value_of(row: &ConfigurationRow, workload: usize) -> Option<f64> {
     let mut cells = row.cells.iter();
     let cell = cells.find(|cell| cell.workload == workload && cell.primary)?;

@@ -99,6 +99,7 @@ fn chart(
 fn began(runs: &[&Record], place: f64) -> String {
     let date = |run: &&Record| run.started_at().get(..10).unwrap_or_default().to_owned();
     let day = runs.first().map(date);
+    // Equal dates would tell the runs of one day apart by nothing.
     let one_day = runs.iter().all(|run| Some(date(run)) == day);
     let run = match (place - place.round()).abs() < 1e-9 && place >= 1.0 {
         true => runs.get(place.round() as usize - 1),

@@ -66,7 +66,8 @@ struct Section {
 }
 
 /// Parts that a phone shows when they are opened: why, and how it was measured.
-const FOLDED: [&str; 10] = [
+const FOLDED: [&str; 11] = [
+    "effects",
     "audit",
     "clients",
     "latency",
@@ -241,6 +242,7 @@ fn answer(
     };
     let notes = content::notes(record, verdict);
     html! {
+        // The sentence first, then each workload, then where the storage stands.
         header class={ "answer " (class) } {
             p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }

@@ -12,6 +12,7 @@ use stackrace_results::record::Record;
 pub(super) fn scatter(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let price = |row: &ConfigurationRow| cost::of(&record.head, row);
     let mut lines = Vec::new();
+    // No more than there are colours.
     for row in verdict.configurations.iter().take(SERIES_MAX) {
         let (Some(price), Some(ratio)) = (price(row), row.overall) else {
             continue;
@@ -44,6 +45,7 @@ pub(super) fn scatter(record: &Record, verdict: &Verdict, gallery: &Gallery) -> 
             .iter()
             .flat_map(|line| line.band.iter().flat_map(|it| [it.1, it.2]))
     };
+    // From nothing: half of the cost is half of the way.
     let x = Axis::over(Scale::Linear, points().map(|point| point.0).chain([0.0]));
     let y = Axis::from_zero(points().map(|point| point.1).chain(bands()));
     let plot = line(&LineChart {

@@ -98,6 +98,15 @@ fn what_cannot_be_measured_at_once_is_refused_with_what_to_do() {
             "would end after 1.00 s, before \"database\"",
             "time = \"2.00 s\"",
         ),
+    ] {
+        let said = told(from, to);
+        assert!(said.contains(why) && said.contains(next), "{why}:\n{said}");
+    }
+}
+
+#[test]
+fn workloads_that_do_not_fit_together_are_refused_with_what_to_do() {
+    for (from, to, why, next) in [
         (
             "sequential = { mode = \"read\", size = \"128 MiB\", passes = 0, time = \"1 min\" }",
             "files = { count = 10 }",
