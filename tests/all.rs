@@ -33,6 +33,7 @@ mod published;
 mod refusals;
 mod remote;
 mod run;
+mod says;
 mod serve;
 mod store;
 mod swapped;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         needs::group("refusals", refusals::tests()),
         needs::group("remote", remote::tests()),
         needs::group("run", run::tests()),
+        needs::group("says", says::tests()),
         needs::group("serve", serve::tests()),
         needs::group("store", store::tests()),
         needs::group("swapped", swapped::tests()),

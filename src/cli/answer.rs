@@ -41,10 +41,10 @@ pub(super) fn finish_with(
         // What is on record nowhere is no result.
         return run.ended.map(|_| 0);
     }
-    show(setting, &run, output, Some(ANSWER_LINES))?;
+    let further = further(run.ledger.lock().record(), &run.verdict);
+    show(setting, &run, output, (Some(ANSWER_LINES), &further))?;
     if !pageless(setting) {
-        let ledger = run.ledger.lock();
-        for text in further(ledger.record(), &run.verdict) {
+        for text in &further {
             for line in report::wrap(&format!("\n{text}"), setting.screen.columns()) {
                 say(&format!("{line}\n"));
             }
@@ -75,13 +75,13 @@ fn pageless(setting: &Setting) -> bool {
     setting.quiet || setting.events.is_on_standard_output()
 }
 
-/// Shows a verdict, whole or in so many lines, writes the HTML report if one is asked for, and says
+/// Shows a verdict, whole or in so many lines (the HTML report also says where the storage stands), writes the HTML report if one is asked for, and says
 /// where the run is kept.
 pub(super) fn show(
     setting: &Setting,
     run: &FinishedRun,
     output: &OutputArgs,
-    lines_max: Option<usize>,
+    (lines_max, standing): (Option<usize>, &[String]),
 ) -> Result<(), Failure> {
     let ledger = run.ledger.lock();
     let (record, verdict) = (ledger.record(), &run.verdict);
@@ -112,7 +112,10 @@ pub(super) fn show(
             "html",
             record,
             verdict,
-            &report::ReportOptions::default(),
+            &report::ReportOptions {
+                standing: standing.to_vec(),
+                ..report::ReportOptions::default()
+            },
         )?;
     }
     if !pageless(setting) {

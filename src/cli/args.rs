@@ -122,6 +122,29 @@ pub(super) fn power(typed: &PowerArgs) -> Result<Option<PowerOptions<'_>>, Failu
 type TypedWorkload<'a> =
     dyn Fn(Option<&str>, Option<&str>) -> Result<Option<Settings>, Failure> + 'a;
 
+/// The workloads beside the first one, each as --with has it.
+///
+/// # Errors
+/// There are several, and nothing says that they are measured at once; or there is only one.
+fn beside(typed: &OwnProgramArgs, workload: &TypedWorkload<'_>) -> Result<Vec<Settings>, Failure> {
+    match (typed.together, typed.with.len()) {
+        (true, 0 | 1) => Err(Failure::usage("--together takes two workloads or more")
+            .next("give one --with for each; the first one decides when all end")),
+        (false, 2..) => Err(Failure::usage("--with is given several times").next(
+            "add --together to measure them at the same time, or compare with one after the other",
+        )),
+        _ => {
+            let others = typed.with.iter().skip(1);
+            let others = others.map(|with| workload(Some(with), None));
+            Ok(others
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .flatten()
+                .collect())
+        }
+    }
+}
+
 /// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads the
 /// values of --with and --find-rate, `variable` has the environment, which a job may use.
 ///
@@ -132,19 +155,23 @@ pub(super) fn own_program(
     workload: &TypedWorkload<'_>,
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
-    let measures = typed.with.is_some() || typed.find_rate.is_some();
+    let measures = !typed.with.is_empty() || typed.find_rate.is_some();
     let given = measures || typed.fio.is_some() || !typed.command.is_empty();
     let read = |file: PathBuf| {
         let text = job_file::read(&file, variable)?;
         Ok(OwnJob { file, text })
     };
+    let beside = beside(&typed, workload)?;
+    let first = typed.with.first().map(String::as_str);
+    let first = workload(first, typed.find_rate.as_deref())?;
     let fio = typed.fio.map(read).transpose()?;
     let (metrics, judged_by) = match typed.command.is_empty() {
         true => (Vec::new(), judged_by(typed.metric)?),
         false => (typed.metric, None),
     };
     Ok(given.then_some(OwnProgram {
-        workload: workload(typed.with.as_deref(), typed.find_rate.as_deref())?,
+        workload: first,
+        beside,
         fio,
         command: typed.command,
         prepare: typed.prepare,

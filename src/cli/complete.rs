@@ -216,7 +216,8 @@ fn published() -> Vec<CompletionCandidate> {
 }
 
 fn things() -> Vec<CompletionCandidate> {
-    bare(super::show::WHAT)
+    let all = super::show::THINGS.into_iter();
+    all.map(|(word, is)| candidate(word, is)).collect()
 }
 
 /// Names that `show` shows in full: which list is meant is not known here, so all of them are offered.

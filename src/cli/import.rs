@@ -25,6 +25,6 @@ pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
         verb.tool.as_deref(),
         verb.title,
     )?;
-    answer::show(setting, &run, &verb.output, None)?;
+    answer::show(setting, &run, &verb.output, (None, &[]))?;
     Ok(0)
 }

@@ -10,6 +10,7 @@ use super::output;
 use super::setting::Setting;
 use super::terminal::{error, print, print_data, print_styled, say};
 use super::words::not_read;
+use crate::commands::{compare, standing};
 use stackrace_judge::published;
 use stackrace_judge::verdict::{self, Beside, Evidence, Verdict};
 use stackrace_results::record::Record;
@@ -37,6 +38,13 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     };
     let mut options = ReportOptions {
         beside,
+        standing: match record.head.configurations.len() {
+            // One directory alone is compared with its own past.
+            1 if record.head.study_name == compare::COMPARE => {
+                standing::past(&setting.session, &record, &verdict)
+            }
+            _ => Vec::new(),
+        },
         ..ReportOptions::default()
     };
     if let Some(path) = &verb.html {

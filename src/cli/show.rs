@@ -20,28 +20,42 @@ use stackrace_show::report::wrap;
 use stackrace_study::purpose;
 use stackrace_study::study;
 
-/// Things that can be shown.
-pub(super) const WHAT: [&str; 11] = [
-    "layers",
-    "commands",
-    "workloads",
-    "profiles",
-    "purposes",
-    "studies",
-    "reports",
-    "schema",
-    "video-formats",
-    "drives",
-    "engine",
+/// Things that can be shown, each with what it is.
+pub(super) const THINGS: [(&str, &str); 11] = [
+    ("layers", "what stacks are made of, and their settings"),
+    (
+        "commands",
+        "every command that a layer runs, as root or not",
+    ),
+    ("workloads", "what is measured, and the settings of each"),
+    ("profiles", "trees of files: how many, of which sizes"),
+    (
+        "purposes",
+        "groups of workloads, as compare and check --for take",
+    ),
+    ("studies", "studies that ship, for run and plan"),
+    ("reports", "ways to write a run down"),
+    ("schema", "JSON schema of a study, for editors"),
+    ("video-formats", "the rate that each format needs"),
+    ("drives", "modelled drives, for the lab"),
+    (
+        "engine",
+        "what an operation costs on this machine; measured now",
+    ),
 ];
 
 pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
     let name = verb.name.as_deref();
-    if verb.json && verb.what != "engine" {
+    let Some(what) = verb.what.as_deref() else {
+        let lines = THINGS.map(|(word, is)| format!("stackrace show {word:<14} {is}\n"));
+        say(&lines.concat());
+        return Ok(0);
+    };
+    if verb.json && what != "engine" {
         return Err(Failure::usage("--json works only with engine")
             .next("run stackrace show engine --json, or leave --json out"));
     }
-    let text = match verb.what.as_str() {
+    let text = match what {
         // Both numbers of the word are taken: a user guesses either.
         "layers" | "layer" => layers(name)?,
         "commands" => commands(name)?,
@@ -60,11 +74,17 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
         ),
         "drives" | "drive" => drives::text(name)?,
         "engine" => super::engine::render(verb.json),
-        other => return Err(unknown("thing to show", other, &WHAT)),
+        other => {
+            return Err(unknown(
+                "thing to show",
+                other,
+                &THINGS.map(|(word, _)| word),
+            ));
+        }
     };
     // What other programs read is shown as it is.
-    let is_file = ["schema", "study", "studies"].contains(&verb.what.as_str());
-    if verb.json || is_file && (name.is_some() || verb.what == "schema") {
+    let is_file = ["schema", "study", "studies"].contains(&what);
+    if verb.json || is_file && (name.is_some() || what == "schema") {
         print(&text);
     } else {
         say(&text);
@@ -128,6 +148,7 @@ fn takes_words(takes: Takes) -> String {
         Takes::Devices { min: 1, max: 1 } => "on one device".to_owned(),
         Takes::Devices { min, max } => format!("on {min} to {max} devices"),
         Takes::Pool => "on a pool".to_owned(),
+        Takes::Anything => "on anything".to_owned(),
     }
 }
 

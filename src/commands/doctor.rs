@@ -179,7 +179,7 @@ pub(crate) fn examine(context: &Context, cache: Option<&ImageCache>, listen: boo
         kernel: Ability::of(match seen {
             true => Ok(()),
             false => Err((
-                "is not mounted: what this kernel knows and what is mounted is not seen".to_owned(),
+                "is not mounted, so mounts and what the kernel can do are not known".to_owned(),
                 MOUNT_PROC.to_owned(),
             )),
         }),

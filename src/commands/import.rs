@@ -13,7 +13,7 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_import::import;
 use stackrace_judge::verdict::{self, Evidence};
 use stackrace_load::tools;
-use stackrace_results::record::{Record, RecordError, Store, run_id};
+use stackrace_results::record::{RecordError, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::prepare::context::unrecorded;
 use stackrace_run::prepare::context::{Context, entropy};
@@ -143,13 +143,8 @@ pub(crate) fn keep(
 ) -> Result<Ledger, RecordError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let design = printed::Design::of(sources, &clock.today());
-    let head = design.head(run_id(&clock.today(), entropy()), title, command);
-    let (log, line) = store.create_run(head.clone(), Arc::clone(&clock))?;
-    let record = Record {
-        head,
-        lines: vec![line],
-        notes: Vec::new(),
-    };
+    let head = design.head(String::new(), title, command);
+    let (log, record) = store.begin_run(head, &clock, entropy)?;
     let mut ledger = Ledger::new(log, store.index(), record);
     for event in design.events() {
         ledger.append(event)?;

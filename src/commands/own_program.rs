@@ -15,7 +15,8 @@ use stackrace_base::event::{Better, Ended, LeftBehind};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
-use stackrace_base::setting::Settings;
+use stackrace_base::setting::{Settings, Value};
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
@@ -37,6 +38,8 @@ use stackrace_study::study::{Study, StudyTable, literal};
 pub(crate) struct OwnProgram {
     /// A workload with its settings; `None` if it is a command.
     pub(crate) workload: Option<Settings>,
+    /// The workloads that are measured at the same time; empty if it is alone.
+    pub(crate) beside: Vec<Settings>,
     /// A job for fio; `None` if it is a workload or a command.
     pub(crate) fio: Option<OwnJob>,
     /// The command: one word is a line for sh, more are the program and its arguments.
@@ -97,8 +100,19 @@ impl OwnProgram {
         }
     }
 
+    /// The name of one beside it: of several of a kind, each has a number.
+    fn name_beside(&self, at: usize) -> String {
+        let kind = &self.beside[at].owner;
+        let before = self.beside[..at].iter().chain(&self.workload);
+        match before.filter(|other| other.owner == *kind).count() {
+            0 => kind.clone(),
+            more => format!("{kind} {}", more + 1),
+        }
+    }
+
     fn comment(&self) -> &'static str {
         match (&self.workload, &self.fio) {
+            (Some(_), _) if !self.beside.is_empty() => "# Workloads at the same time\n",
             (Some(_), _) => "# One workload\n",
             (None, Some(_)) => "# A job of fio\n",
             (None, None) => "# A command of your own\n",
@@ -176,11 +190,26 @@ impl OwnProgram {
     }
 }
 
-/// The study that compares these directories with the program.
+/// The study that compares these directories with the program, and what is measured beside it.
 fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> StudyTable {
-    let asked = (own.name(), own.comment());
-    let study = study_of(request, sides, (&asked.0, asked.1), [own.table()]);
-    request.overrides.written(study)
+    let names: Vec<String> = (0..own.beside.len())
+        .map(|at| own.name_beside(at))
+        .collect();
+    let beside = names.iter().zip(&own.beside).map(|(name, settings)| {
+        workload(StudyTable::default().value("name", name.as_str()), settings)
+    });
+    let tables: Vec<StudyTable> = std::iter::once(own.table()).chain(beside).collect();
+    let first = std::iter::once(own.judged_name());
+    let all: Vec<String> = first.chain(names.iter().cloned()).collect();
+    let asked = match own.beside.is_empty() {
+        true => own.name(),
+        false => all.join(" beside "),
+    };
+    let study = study_of(request, sides, (&asked, own.comment()), tables);
+    let together = (!own.beside.is_empty()).then(|| all.into_iter().collect::<Value>());
+    request
+        .overrides
+        .written(study.optional("together", together.map(literal)))
 }
 
 /// Returns what `compare --print-study` prints, with a command.
@@ -207,6 +236,7 @@ pub(crate) fn run(
     own: &OwnProgram,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
+    let began = SystemClock.now_ns();
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, mut warnings, taken) = comparable(&host, request)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
@@ -224,7 +254,10 @@ pub(crate) fn run(
     // The command may take minutes.
     let doing = caught.doing();
     doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
+    let probing = SystemClock.now_ns();
     let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
+    // A trial of the run lays out its data and cleans up as this one did.
+    let trial_seconds = SystemClock.now_ns().saturating_sub(probing) as f64 / 1e9;
     drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
@@ -235,8 +268,11 @@ pub(crate) fn run(
     };
     let mut study = study_file::made(COMPARE, study(request, &sides, measured))?;
     request.overrides.apply(&mut study);
-    study_file::spend(&mut study.decide, probe.elapsed_ns);
-    let round_seconds = probe.elapsed_ns as f64 / 1e9 * sides.len() as f64;
+    study_file::spend(
+        &mut study.decide,
+        SystemClock.now_ns().saturating_sub(began),
+    );
+    let round_seconds = trial_seconds * sides.len() as f64;
     caught.remark(&format!(
         "`{}` was tried once in {}: {}",
         own.name(),
@@ -330,7 +366,7 @@ pub(super) fn probe(
 mod tests {
     use super::*;
     use crate::commands::compare::{request_for, sides_of};
-    use stackrace_base::setting::{GivenSetting, Value};
+    use stackrace_base::setting::GivenSetting;
     use stackrace_load::programs;
 
     #[test]

@@ -77,6 +77,7 @@ pub(super) fn reported(record: &Record) {
     }
     stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |width| ReportOptions {
+        standing: Vec::new(),
         beside: None,
         lines_max: None,
         screen: report::Screen { width },
@@ -359,6 +360,7 @@ fn trial(
         others: Vec::new(),
         clients: None,
         sliced: None,
+        beside: None,
         exchanged: None,
         advice: String::new(),
         cause: None,

@@ -290,6 +290,7 @@ mod tests {
             ("zfs", "destroy-pool"),
             ("md", "stop-array"),
             ("lvm", "remove-volume-group"),
+            ("mapped", "remove"),
             ("loop", "detach"),
             ("drbd", "take-down"),
         ]);

@@ -8,6 +8,7 @@ mod failures;
 mod kills;
 mod signals;
 mod taken;
+mod together;
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -27,6 +28,7 @@ use signals::*;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use taken::*;
+use together::*;
 
 /// ext4 and XFS on loop devices: three rounds of two small workloads.
 const SMALL: &str = study!(
@@ -487,6 +489,9 @@ pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         a_run_that_goes_on_notices_another_one_in_its_directories,
         one_directory_alone_is_measured_by_one_run_at_a_time,
+        workloads_at_the_same_time_are_trials_of_their_own_that_end_with_the_first,
+        one_that_ends_before_the_first_fails_both_and_says_what_to_do,
+        two_workloads_of_compare_are_measured_together_or_refused,
         a_small_study_gives_a_verdict_and_leaves_nothing,
         the_index_answers_sql_and_can_be_made_again,
         a_directory_is_preconditioned_in_every_round,

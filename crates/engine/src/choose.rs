@@ -100,7 +100,7 @@ fn decide(spec: &Spec) -> Result<(IoMethod, String), StartError> {
     if depth == 1 {
         return Ok((
             IoMethod::Sync,
-            "queue depth 1: a plain call costs less than a ring".to_owned(),
+            "queue depth 1: a plain read or write takes less CPU time than io_uring".to_owned(),
         ));
     }
     if let Err(refusal) = uring::allowed() {

@@ -82,6 +82,32 @@ pub fn of_file(path: &Path) -> Result<Stored, OpError> {
     stored(&fd, bytes).map_err(failed)
 }
 
+/// Counts the pieces in which a file lies on its device: extents that follow each other are one.
+///
+/// # Errors
+/// As [`of_file`].
+pub fn pieces_of(path: &Path) -> Result<u64, OpError> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let failed = |errno| fault(Op::Stat, path, errno);
+    let fd = openat(CWD, path, flags, Mode::empty()).map_err(failed)?;
+    let (mut start, mut pieces, mut end) = (0, 0, None);
+    loop {
+        let (extents, count) = extents(&fd, start, u64::MAX - start).map_err(failed)?;
+        for extent in &extents[..count] {
+            pieces += u64::from(end != Some((extent.logical, extent.physical)));
+            end = Some((
+                extent.logical.saturating_add(extent.length),
+                extent.physical.saturating_add(extent.length),
+            ));
+        }
+        let last = extents[..count].last();
+        match last.filter(|last| last.flags & EXTENT_LAST == 0) {
+            Some(last) => start = last.logical.saturating_add(last.length.max(1)),
+            None => return Ok(pieces),
+        }
+    }
+}
+
 /// Reads how the files below a directory are stored, `files_max` of them at most. Symbolic links
 /// are not followed, mount points not entered.
 ///
@@ -176,6 +202,8 @@ mod tests {
         assert_eq!((hole.bytes, hole.hole_bytes), (BYTES, BYTES));
         assert_eq!(reserved.unwritten_bytes, if kept { BYTES } else { 0 });
         assert_eq!((data.hole_bytes, data.unwritten_bytes), (0, 0));
+        assert_eq!(pieces_of(&named("hole")).unwrap(), 0);
+        assert!(pieces_of(&named("data")).unwrap() >= 1);
         let all = of_tree(dir.path(), 9).unwrap();
         let holes = hole.hole_bytes + reserved.hole_bytes;
         assert_eq!((all.bytes, all.hole_bytes), (3 * BYTES, holes));

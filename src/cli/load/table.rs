@@ -341,9 +341,10 @@ fn caches(request: &LoadRequest<'_>, measured: &LoadedPhase) -> String {
     match (request.cold, measured.resident) {
         // Nothing was asked of the caches, so nothing is said of what they held.
         (false, _) => "as they lay".to_owned(),
-        (true, None) => "asked to be emptied; what was left is not known".to_owned(),
+        (true, None) => "asked to be dropped; what is still in memory is not known".to_owned(),
+        (true, Some((_, 0))) => "there were no data that could be in memory".to_owned(),
         (true, Some((left, all))) => format!(
-            "emptied by advice: {} of {} of the data left in memory",
+            "dropped: {} of the {} of data are still in memory",
             unit::bytes(left),
             unit::bytes(all)
         ),

@@ -160,7 +160,7 @@ impl Progress {
                 (elapsed, left.filter(|_| limited))
             }
             None => {
-                let elapsed = record.elapsed_seconds();
+                let elapsed = ledger.spent_seconds();
                 let left = self.time_max_s.map(|most| (most - elapsed).max(0.0));
                 let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
                 let rest = rest.filter(|_| limited);

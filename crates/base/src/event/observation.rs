@@ -91,6 +91,9 @@ pub struct Observation {
     /// Turns it took with the trials of other configurations; `None` if it was measured in one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sliced: Option<Sliced>,
+    /// What was measured at the same time on the same stack; `None` if it was measured alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<WorkedBeside>,
     /// Storage that was exchanged, for which the trial failed; `None` if it lay on the same all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged: Option<Box<ExchangedStorage>>,
@@ -168,11 +171,22 @@ impl Observation {
             others: Vec::new(),
             clients: None,
             sliced: None,
+            beside: None,
             exchanged: None,
             advice: String::new(),
             cause: None,
         }
     }
+}
+
+/// The other workloads that were measured at the same time on the same stack. Each has a trial of its own; the
+/// counters of the system are of all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkedBeside {
+    /// Their numbers in the study.
+    pub workloads: Vec<usize>,
+    /// Bytes that they read.
+    pub read_bytes: u64,
 }
 
 /// A trial that took turns with those of other configurations, slice by slice. Every second lap goes

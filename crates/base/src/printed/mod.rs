@@ -66,6 +66,8 @@ pub struct ImportError {
     pub what: String,
     /// Advice on it.
     pub next: String,
+    /// Set if two places of the text say different things of one figure.
+    pub contradiction: bool,
 }
 
 impl std::fmt::Display for ImportError {

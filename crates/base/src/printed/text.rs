@@ -16,6 +16,16 @@ impl ImportError {
             line: index + 1,
             what: what.into(),
             next: next.into(),
+            contradiction: false,
+        }
+    }
+
+    /// The same as one of two places that contradict each other: no other layout of the text makes both right.
+    #[must_use]
+    pub fn contradicting(self) -> Self {
+        Self {
+            contradiction: true,
+            ..self
         }
     }
 }
@@ -45,6 +55,19 @@ impl<'a> TextLine<'a> {
             self.index,
             format!("\"{}\" contradicts {what}", cut(self.text.trim())),
             "give it the output as the tool wrote it",
+        )
+        .contradicting()
+    }
+
+    /// A refusal of this line as the rest of a command that was folded: to pass over it would lose what it says.
+    pub fn rest_of_command(self) -> ImportError {
+        ImportError::at(
+            self.index,
+            format!(
+                "\"{}\" seems to be the rest of the command before it",
+                cut(self.text.trim())
+            ),
+            "put the whole command into one line",
         )
     }
 

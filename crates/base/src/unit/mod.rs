@@ -24,31 +24,51 @@ impl UnitError {
     }
 }
 
+/// Spellings of units of bytes, each with its bytes; without a unit, bytes are meant.
+pub const BYTE_UNITS: &[(&[&str], f64)] = &[
+    (&["", "B"], 1.0),
+    (&["k", "K", "KiB"], 1024.0),
+    (&["m", "M", "MiB"], 1024.0 * 1024.0),
+    (&["g", "G", "GiB"], 1024.0 * 1024.0 * 1024.0),
+    (&["t", "T", "TiB"], 1024.0 * 1024.0 * 1024.0 * 1024.0),
+    (
+        &["p", "P", "PiB"],
+        1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
+    ),
+    (&["kB"], 1e3),
+    (&["MB"], 1e6),
+    (&["GB"], 1e9),
+    (&["TB"], 1e12),
+    (&["PB"], 1e15),
+];
+/// Spellings of units of time, each with its nanoseconds.
+pub const TIME_UNITS: &[(&[&str], f64)] = &[
+    (&["ns"], 1.0),
+    (&["us", "µs"], 1e3),
+    (&["ms"], 1e6),
+    (&["s", "second", "seconds"], 1e9),
+    (&["m", "min", "minute", "minutes"], 60e9),
+    (&["h", "hour", "hours"], 3600e9),
+    (&["d", "day", "days"], 86_400e9),
+];
+
+fn factor_of(units: &[(&[&str], f64)], word: &str) -> Option<f64> {
+    let known = units.iter().find(|(words, _)| words.contains(&word))?;
+    Some(known.1)
+}
+
 /// Parses an amount of bytes: `512`, `512 B`, `4 KiB`, `4k`, `1.5 GiB`, `900G`, `100 MB`.
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split(text)?;
-    let factor = match unit {
-        "" | "B" => 1.0,
-        "k" | "K" | "KiB" => 1024.0,
-        "m" | "M" | "MiB" => 1024.0 * 1024.0,
-        "g" | "G" | "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "t" | "T" | "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "p" | "P" | "PiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "kB" => 1e3,
-        "MB" => 1e6,
-        "GB" => 1e9,
-        "TB" => 1e12,
-        "PB" => 1e15,
-        other => {
-            return Err(UnitError::new(
-                format!("\"{other}\" is not a unit of bytes"),
-                "write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)",
-            ));
-        }
-    };
+    let factor = factor_of(BYTE_UNITS, unit).ok_or_else(|| {
+        UnitError::new(
+            format!("\"{unit}\" is not a unit of bytes"),
+            "write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)",
+        )
+    })?;
     let fraction = || UnitError::new(format!("\"{text}\" is not a whole number of bytes"), "");
     whole(number * factor).ok_or_else(fraction)
 }
@@ -59,28 +79,19 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 /// A sentence naming what is wrong and the spellings that exist.
 pub fn parse_time_ns(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = split(text)?;
-    let factor = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" | "second" | "seconds" => 1e9,
-        "m" | "min" | "minute" | "minutes" => 60e9,
-        "h" | "hour" | "hours" => 3600e9,
-        "d" | "day" | "days" => 86_400e9,
+    let factor = factor_of(TIME_UNITS, unit).ok_or_else(|| match unit {
         "" => {
             let number = text.trim();
-            return Err(UnitError::new(
+            UnitError::new(
                 format!("\"{number}\" has no unit of time"),
                 format!("write {number}s or {number}min"),
-            ));
+            )
         }
-        other => {
-            return Err(UnitError::new(
-                format!("\"{other}\" is not a unit of time"),
-                "write ns, us, ms, s, min, h or d",
-            ));
-        }
-    };
+        other => UnitError::new(
+            format!("\"{other}\" is not a unit of time"),
+            "write ns, us, ms, s, min, h or d",
+        ),
+    })?;
     // Rounded, for a float holds many decimal fractions only nearly: 0.3 ms is 300,000.00000000006 ns.
     let too_long = || UnitError::new(format!("{text} is too long"), "write at most 104 d");
     whole((number * factor).round()).ok_or_else(too_long)

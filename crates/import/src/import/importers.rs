@@ -82,6 +82,8 @@ fn read_pasted(
     plain: &str,
     tool: Option<&str>,
 ) -> Result<Vec<Imported>, ImportError> {
+    // What stands before each line, as its number does, stands before whole ones only.
+    let whole = |text: &str| read_plain(importers, &pasted::plain(text), tool);
     let refused = match read_plain(importers, plain, tool) {
         Ok(results) => return Ok(results),
         Err(refused) => refused,
@@ -94,8 +96,7 @@ fn read_pasted(
     {
         return Ok(results);
     }
-    let unfold =
-        |text: &str| unfolded::read(text, &refused, |text| read_plain(importers, text, tool));
+    let unfold = |text: &str| unfolded::read(text, &refused, whole);
     let unfolded = unfold(plain);
     match (&unfolded, moved) {
         (Some(Ok(_)), _) | (_, None) => unfolded,

@@ -30,8 +30,13 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let counted = &reading.trial.counted;
     // Logs of older versions count what this program read of `/proc` meanwhile: of few operations that
     // was the larger part. No more can have come from memory than was read and not fetched.
-    let unfetched = (reading.read_or_copied_bytes() - counted.fetched_bytes as f64).max(0.0);
+    // The counters do not tell workloads apart that were measured at once: what came from memory is their share.
+    let beside = reading.trial.beside.as_ref();
+    let beside = beside.map_or(0.0, |beside| beside.read_bytes as f64);
+    let all = reading.read_or_copied_bytes() + beside;
+    let unfetched = (all - counted.fetched_bytes as f64).max(0.0);
     let hit = (counted.cache_hit_bytes? as f64).min(unfetched);
+    let hit = hit * share(read, read + beside)?;
     let top = share(hit.min(read), read)?;
     let upper: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
     let piled = piled(reading);
@@ -104,6 +109,7 @@ fn below(reading: &TrialReading<'_>, upper: f64, piled: f64) -> f64 {
 mod tests {
     use super::super::sample::{found, grade, operation, trial};
     use super::*;
+    use stackrace_base::event::WorkedBeside;
 
     #[test]
     fn a_tenth_may_come_from_memory() {
@@ -118,6 +124,29 @@ mod tests {
         // A study that asks for warm caches gets what it asks for.
         trial.settled.caches = "none".to_owned();
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
+    }
+
+    /// The kernel counts what a program fetched as one: a backup that came from the disk hides nothing.
+    #[test]
+    fn reads_from_memory_are_found_beside_a_workload_that_reads_from_the_device() {
+        let mut trial = trial();
+        trial.phases[0].operations = vec![operation("read", 1000, 1000)];
+        trial.counted.fetched_bytes = 1_000_000;
+        trial.counted.cache_hit_bytes = Some(1_000_000);
+        let read_bytes = 1_000_000;
+        trial.beside = Some(WorkedBeside {
+            workloads: vec![1],
+            read_bytes,
+        });
+        let finding = found(&CHECK, &trial).unwrap();
+        assert!(
+            finding
+                .sentence
+                .starts_with("50 % of the bytes read came from the page cache")
+        );
+        trial.counted.fetched_bytes = 2_000_000;
+        trial.counted.cache_hit_bytes = Some(0);
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
     }
 
     /// Five reads of 4 KiB that the device delivered, while this program read its own counters.

@@ -13,7 +13,8 @@ pub(super) fn judge(reading: &TrialReading<'_>, most: f64) -> CheckFinding {
     let counted = &reading.trial.counted;
     let asked = counted.asked_read_bytes as f64;
     if counted.cache_hit_bytes.is_none() || asked < READ_MIN {
-        let sentence = "it read little by the calls that the kernel counts; reads through a ring or a mapping are not among them";
+        let sentence =
+            "the kernel counted few reads of it; it does not count those through io_uring or mmap";
         return CheckFinding::new(Grade::NotJudged, sentence.to_owned(), Vec::new());
     }
     let fetched = (counted.fetched_bytes as f64).min(asked);

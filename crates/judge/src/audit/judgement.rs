@@ -212,8 +212,7 @@ impl Judgement {
     }
 
     /// `other processes caused up to 99 % (median 90 %) of vda's I/O`; where the figure itself is not
-    /// in the sentence: `… (the worst of 5 trials; median of share achieved: 85 %)`; where it is no
-    /// share: `measured for only 4 ms (the worst of 5 trials; median 5 ms); less than 1 s says little`.
+    /// in the sentence: `… (the worst of 5 trials)`; where it is no share: `measured for only 4 ms (median 5 ms); …`.
     fn with_median(&self) -> String {
         let median = stackrace_stats::median(&self.values);
         let (Some(worst), Some(median)) = (self.evidence.first(), median) else {
@@ -231,15 +230,13 @@ impl Judgement {
             return self.sentence.replacen(&value, &both, 1);
         }
         if worst.unit != "share" && self.sentence.contains(&value) {
-            let trials = self.values.len();
-            let both = format!("{value} (the worst of {trials} trials; median {median})");
+            let both = format!("{value} (median {median})");
             return self.sentence.replacen(&value, &both, 1);
         }
         format!(
-            "{} (the worst of {} trials; median of {}: {median})",
+            "{} (the worst of {} trials)",
             self.sentence,
-            self.values.len(),
-            worst.name
+            self.values.len()
         )
     }
 }

@@ -111,7 +111,7 @@ fn drbd(protocol: &str) -> Option<&'static str> {
 fn cache(disk: &str, known: &FactFigure) -> Option<String> {
     match known {
         FactFigure::VolatileCache(true) => Some(format!(
-            "{disk} has a volatile write cache, which a flush empties if the drive is honest"
+            "{disk} has a volatile write cache: what is in it is safe after a flush, if the drive obeys it"
         )),
         FactFigure::VolatileCache(false) => Some(format!("{disk} reports no volatile write cache")),
         _ => None,

@@ -33,12 +33,12 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let (grade, sentence) = if elapsed < ELAPSED_NS_MIN {
         (
             Grade::Note,
-            format!("measured for only {lasted}; less than 1 s says little"),
+            format!("measured for only {lasted}; 1 s or more says much more"),
         )
     } else if few && count > 0.0 {
         (
             Grade::Note,
-            format!("only {count:.0} operations in {lasted}; fewer than 30 say little"),
+            format!("only {count:.0} operations in {lasted}; 30 or more say much more"),
         )
     } else {
         (Grade::Ok, format!("measured for {lasted}"))
@@ -95,8 +95,7 @@ mod tests {
         };
         assert_eq!(
             judgement.words(),
-            "3 of 6 trials: measured for only 4.00 ms (the worst of 3 trials; median 5.00 ms); less than \
-             1 s says little"
+            "3 of 6 trials: measured for only 4.00 ms (median 5.00 ms); 1 s or more says much more"
         );
     }
 }

@@ -122,16 +122,12 @@ fn shape(level: SteadyWindow) -> Vec<EvidenceFigure> {
     ]
 }
 
-/// `steady: range 3.1 % of the mean, falling by 0.4 %`
+/// `steady: the rate varied by 3.1 % of its mean, and fell by 0.4 %`
 fn words(state: &str, level: SteadyWindow) -> String {
     format!(
-        "{state}: range {} of the mean, {} by {}",
+        "{state}: the rate varied by {} of its mean, and {} by {}",
         unit::percent(level.range),
-        if level.slope < 0.0 {
-            "falling"
-        } else {
-            "rising"
-        },
+        if level.slope < 0.0 { "fell" } else { "rose" },
         unit::percent(level.slope.abs())
     )
 }
@@ -159,7 +155,7 @@ mod tests {
         let finding = found(&CHECK, &slide).unwrap();
         assert_eq!(finding.grade, Grade::Note);
         assert!(finding.by_chance);
-        let part = "not steady, still warming up after half of the time: range ";
+        let part = "not steady, still warming up after half of the time: the rate varied by ";
         assert!(finding.sentence.starts_with(part), "{}", finding.sentence);
         let tree = TrialReading {
             level: false,
@@ -185,7 +181,7 @@ mod tests {
         let falling = (0..25).map(|pass| Some(100.0 * 0.9_f64.powi(pass)));
         let never = passed(falling.collect(), false);
         assert_eq!(never.grade, Grade::NotAsAsked);
-        let part = "no steady state after 25 passes of preconditioning: range 42 %";
+        let part = "no steady state after 25 passes of preconditioning: the rate varied by 42 %";
         assert!(never.sentence.starts_with(part), "{}", never.sentence);
         assert_eq!(passed(vec![None; 25], false).grade, Grade::NotAsAsked);
         let rested = passed(vec![Some(5.0); 5], true);

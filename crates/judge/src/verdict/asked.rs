@@ -8,6 +8,7 @@ use serde::Serialize;
 use stackrace_stats::FIRST_LOOK;
 
 use super::compared::comparison;
+use super::enough::RequiredRow;
 use super::judge::judge;
 use super::sentence;
 use super::sides::{Sides, factor_sides, sides};
@@ -77,6 +78,10 @@ pub struct RunAnswer {
     pub sentences: Vec<String>,
     /// The comparisons, with ratios and intervals.
     pub comparisons: Vec<Comparison>,
+    /// What the study requires, a row for each configuration and bound; empty if it requires nothing, or something else
+    /// was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<RequiredRow>,
     /// Notes the reader must know before believing the figures.
     pub notes: Vec<String>,
 }
@@ -144,6 +149,7 @@ fn own(record: &Record) -> RunAnswer {
         checked_at: verdict.checked_at,
         sentences,
         comparisons,
+        required: verdict.required,
         notes: verdict.notes,
     }
 }
@@ -218,6 +224,7 @@ impl Asked {
                 .map(|comparison| sentence::answer(comparison, head))
                 .collect(),
             comparisons,
+            required: Vec::new(),
             notes,
         }
     }

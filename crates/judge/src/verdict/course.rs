@@ -215,7 +215,7 @@ fn changed(change: &RateChange, trials: usize) -> String {
     // Up to two changes are a step or a plateau. More have no single cause that could be named.
     if change.times > 2.0 {
         return format!(
-            "the rate swings, about {:.0} times per trial: at most it {fall}; the figure averages unlike states",
+            "the rate swings about {:.0} times in a trial: at most it {fall}; the figure is a mean of fast and slow",
             change.times
         );
     }
@@ -348,7 +348,7 @@ mod tests {
         let waves = noted(|_, at| if at / 20 % 2 == 0 { 1.2 } else { 0.8 });
         assert_eq!(waves.len(), 6, "{waves:?}");
         for note in waves {
-            assert!(note.contains("swings, about 9 times per trial"), "{note}");
+            assert!(note.contains("swings about 9 times in a trial"), "{note}");
         }
     }
 

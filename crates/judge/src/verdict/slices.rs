@@ -131,9 +131,9 @@ impl Slices<'_> {
         };
         let [a, b] = [0, other].map(|t| head.configurations[t].name.as_str());
         format!(
-            "measured in slices{slices}: work right after a turn of the other one differs by {} from work after an own turn; that can shift the ratio of {a} and {b} by {}; above {} slices would have ended",
-            order.words(),
+            "measured in slices{slices}: taking turns can shift the ratio of {a} and {b} by {}; right after a turn of the other one, work differs by {}; slices end above {}",
             after.words(),
+            order.words(),
             unit::percent(exp_m1(allowed))
         )
     }

@@ -64,7 +64,10 @@ impl Stack {
                     return Err((index, why));
                 }
             }
-            below = Some(layer.as_ref());
+            // What hands everything on hides nothing of what is below it.
+            if layer.takes() != Takes::Anything {
+                below = Some(layer.as_ref());
+            }
         }
         match below {
             None => Err((
@@ -89,7 +92,8 @@ impl Stack {
 
     /// Returns true if it leaves bare devices to the workload, and no file system.
     pub fn is_bare(&self) -> bool {
-        let top = self.layers.last();
+        let mut layers = self.layers.iter().rev();
+        let top = layers.find(|layer| layer.takes() != Takes::Anything);
         top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
@@ -299,7 +303,7 @@ impl Stack {
 /// Number of devices that some layers give; `None` if they give no devices.
 fn devices_above(layers: &[Box<dyn Layer>]) -> Option<usize> {
     let mut own = layers.iter().rev();
-    own.find(|layer| !layer.passes_devices_on())?
+    own.find(|layer| !layer.passes_devices_on() && layer.takes() != Takes::Anything)?
         .devices_given()
 }
 
@@ -322,6 +326,7 @@ fn fits(
         Takes::Devices { min, max } => devices(min, max),
         Takes::Pool => "a pool".to_string(),
         Takes::Directory => "a directory".to_string(),
+        Takes::Anything => "what is below".to_string(),
     };
     let Some(below) = below else {
         let on = match layer.takes() {
@@ -340,7 +345,9 @@ fn fits(
             layer.brief(),
             below.brief()
         )),
-        (Takes::Pool, GivesKind::Pool, _) | (Takes::Directory, GivesKind::Directory, _) => Ok(()),
+        (Takes::Pool, GivesKind::Pool, _)
+        | (Takes::Directory, GivesKind::Directory, _)
+        | (Takes::Anything, _, _) => Ok(()),
         (_, given, _) => Err(format!(
             "{kind} takes {taken}; the layer below ({}) gives {}",
             below.brief(),

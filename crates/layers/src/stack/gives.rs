@@ -24,6 +24,8 @@ pub enum Takes {
     Directory,
     /// A pool of ZFS.
     Pool,
+    /// Whatever is there: it is given to the layer above as it is.
+    Anything,
 }
 
 /// Things that a kind of layer gives.

@@ -229,6 +229,10 @@ pub trait Layer: Send + Sync {
     fn passes_devices_on(&self) -> bool {
         false
     }
+    /// Returns true if it sets something that all stacks of a machine share.
+    fn sets_the_machine(&self) -> bool {
+        false
+    }
     /// Bytes that it writes to so many devices below for this many that are written to it, once.
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
         bytes

@@ -13,7 +13,7 @@ use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Trie
 use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{self, ShownPath};
 use stackrace_machine::host::imagined::{Tool, World, last, said, text_after, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::OsString;
@@ -237,6 +237,22 @@ fn told(text: &str) -> Vec<Fact> {
         .collect()
 }
 
+/// `4G` → bytes, as mergerfs(1) counts; `None` if it is no such amount.
+fn in_bytes(text: &str) -> Option<u64> {
+    let (digits, shift) =
+        match text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T', 'b', 'B']) {
+            None => (text, 0),
+            Some(digits) => match text.to_ascii_lowercase().chars().last()? {
+                'k' => (digits, 10),
+                'm' => (digits, 20),
+                'g' => (digits, 30),
+                't' => (digits, 40),
+                _ => (digits, 0),
+            },
+        };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
 /// Refuses a directory in which the mount points of branches would be read as something else.
 ///
 /// # Errors
@@ -313,6 +329,27 @@ impl Layer for Mergerfs {
         KIND.takes
     }
 
+    /// Refuses room that no branch could have: then no file could be made.
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        let asked = self
+            .mount
+            .iter()
+            .find_map(|option| option.strip_prefix(MIN_FREE));
+        let (Some(asked), Some(lowest)) = (asked, below.last()) else {
+            return Ok(());
+        };
+        let disks = lowest.lab_disks().into_iter().map(|disk| disk.bytes).min();
+        let count = lowest.devices_given().unwrap_or(1).max(1) as u64;
+        let of_files = lowest.disk_needed().map(|(_, bytes)| bytes / count);
+        match (disks.or(of_files), in_bytes(asked)) {
+            (Some(has), Some(free)) if free >= has => Err(format!(
+                "{MIN_FREE}{asked} is more than a whole branch has ({}): no file could be made",
+                unit::bytes(has)
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             root: true,
@@ -354,5 +391,33 @@ impl Layer for Mergerfs {
         ));
         facts.extend(self.read_back(host, &point)?);
         Ok(filesystem::standing(host, NAME, point, facts, &devices))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::Stack;
+    use crate::stack::testing::layer;
+
+    #[test]
+    fn room_that_no_branch_has_is_refused_before_anything_is_made() {
+        let disks = "loop = { size = \"64 MiB\", count = 3 }";
+        let of = |free: &str| {
+            let pool = format!("mergerfs = {{ mount = [\"minfreespace={free}\"] }}");
+            Stack::new([disks, &pool].map(layer).into()).err()
+        };
+        let (at, why) = of("64M").unwrap();
+        assert_eq!(at, 1);
+        assert!(why.contains("no file could be made"), "{why}");
+        assert!(of("32M").is_none() && of("65535k").is_none());
+    }
+
+    #[test]
+    fn amounts_are_read_as_mergerfs_reads_them() {
+        assert_eq!(in_bytes("4G"), Some(4 << 30));
+        assert_eq!(in_bytes("10"), Some(10));
+        assert_eq!(in_bytes("1.5G"), None);
+        assert_eq!(in_bytes("99999999999999999999T"), None);
     }
 }

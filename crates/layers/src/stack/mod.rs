@@ -8,6 +8,7 @@
 //! [`ALL`].
 
 mod afp;
+mod aged;
 mod bcachefs;
 mod btrfs;
 mod build;
@@ -25,6 +26,7 @@ mod ext;
 mod f2fs;
 mod gfs2;
 mod gives;
+mod governor;
 mod ground;
 mod identity;
 mod image;
@@ -33,6 +35,7 @@ mod lab_disks;
 mod layer;
 mod loops;
 mod lvm;
+mod mapped;
 mod md;
 mod mergerfs;
 mod native;
@@ -47,6 +50,7 @@ mod setup;
 mod site;
 mod smb;
 mod standing;
+mod sysctl;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod testing;
@@ -91,6 +95,7 @@ pub const MODELLED_DISKS: &str = lab_disks::KIND.name;
 /// Every kind of layer, alphabetical.
 pub const ALL: &[LayerKind] = &[
     afp::KIND,
+    aged::AGE,
     zfs::BARE,
     bcachefs::KIND,
     btrfs::KIND,
@@ -104,11 +109,15 @@ pub const ALL: &[LayerKind] = &[
     ext::EXT3,
     ext::EXT4,
     f2fs::KIND,
+    aged::FILL,
     gfs2::KIND,
+    governor::KIND,
     image::KIND,
+    mapped::INTEGRITY,
     jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
+    mapped::LUKS,
     lvm::KIND,
     md::KIND,
     mergerfs::KIND,
@@ -120,7 +129,9 @@ pub const ALL: &[LayerKind] = &[
     script::KIND,
     smb::KIND,
     packed::SQUASHFS,
+    sysctl::KIND,
     tmpfs::KIND,
+    mapped::WRITECACHE,
     xfs::KIND,
     zfs::POOL,
     zfs::VOLUME,

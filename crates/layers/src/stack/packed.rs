@@ -60,6 +60,8 @@ struct Packer {
     packages: &'static [Package],
     /// The setting for its compression.
     with: ChoiceDoc<&'static str>,
+    /// Compressions that have levels, each with its lowest and its highest, by the tool's manual page.
+    levels: &'static [(&'static str, u64, u64)],
     /// The setting for the bytes that are compressed together.
     size: &'static str,
     /// The command that packs, of what is asked for, a directory and an image.
@@ -192,6 +194,13 @@ const EROFS_PACKER: Packer = Packer {
     tools: &["mkfs.erofs", "dump.erofs", "mount", "umount"],
     packages: &[Package::new("erofs-utils", &["mkfs.erofs", "dump.erofs"])],
     with: EROFS_WITH,
+    // mkfs.erofs(1).
+    levels: &[
+        ("lz4hc", 1, 12),
+        ("lzma", 1, 9),
+        ("deflate", 1, 9),
+        ("zstd", 1, 22),
+    ],
     size: "cluster-size",
     pack: |asked, directory, image| {
         let mut command = argv(["mkfs.erofs", "--quiet"]);
@@ -217,6 +226,8 @@ const SQUASHFS_PACKER: Packer = Packer {
         &["mksquashfs", "unsquashfs"],
     )],
     with: SQUASHFS_WITH,
+    // mksquashfs(1).
+    levels: &[("gzip", 1, 9), ("zstd", 1, 22)],
     size: "block-size",
     pack: |asked, directory, image| {
         let mut command = argv(["mksquashfs"]);
@@ -271,20 +282,24 @@ fn parse(of: &'static Packer, settings: &Settings) -> Result<Box<dyn Layer>, Ref
         ));
     }
     let level = settings.optional_count("level")?;
-    // Whether a level is one of the compression's own, the tool says, when nothing is packed yet.
-    if level.is_some() && ["none", "lzo", "lz4", "xz"].contains(&compression) {
-        return Err(Refusal::at(
-            settings.span_of("level"),
-            format!("compression = \"{compression}\" has no levels here"),
-            "leave level out",
-        ));
-    }
-    if level == Some(0) {
-        return Err(Refusal::at(
-            settings.span_of("level"),
-            "there is no level 0",
-            "leave level out, or write compression = \"none\"",
-        ));
+    let levels = of.levels.iter().find(|(name, ..)| *name == compression);
+    match (level, levels) {
+        (None, _) => {}
+        (Some(_), None) => {
+            return Err(Refusal::at(
+                settings.span_of("level"),
+                format!("compression = \"{compression}\" has no levels here"),
+                "leave level out",
+            ));
+        }
+        (Some(level), Some((_, least, most))) if !(*least..=*most).contains(&level) => {
+            return Err(Refusal::at(
+                settings.span_of("level"),
+                format!("there is no level {level} of {compression}"),
+                format!("write {least} to {most}, or leave level out"),
+            ));
+        }
+        _ => {}
     }
     Ok(Box::new(Packed {
         of,
@@ -391,6 +406,14 @@ mod tests {
                 "has no levels",
             ),
             ("squashfs = { level = 0 }", "no level 0"),
+            (
+                "squashfs = { compression = \"zstd\", level = 23 }",
+                "no level 23",
+            ),
+            (
+                "erofs = { compression = \"lz4hc\", level = 13 }",
+                "no level 13",
+            ),
         ] {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);

@@ -1,6 +1,7 @@
 //! Settings of the queues of block devices, as the kernel has them in `/sys/block`: set on the devices below,
 //! read back, and written back when the stack is torn down.
 
+use crate::stack::common::parameter::{self, AskedParameter};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
@@ -23,6 +24,9 @@ const REQUESTS: &str = "nr_requests";
 const WRITEBACK: &str = "wbt_lat_usec";
 const ROTATIONAL: &str = "rotational";
 const FILES: [&str; 5] = [SCHEDULER, READ_AHEAD, REQUESTS, WRITEBACK, ROTATIONAL];
+
+/// Requests that a loop device itself holds (`hw_queue_depth` of the driver); a scheduler may hold more.
+const LOOP_DEPTH: u64 = 128;
 
 /// Unit of reading ahead.
 const PAGE: u64 = 4096;
@@ -69,7 +73,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "queue = { scheduler = \"none\", read-ahead = \"128 KiB\" }",
     parse,
-    undo: &[RESTORE],
+    undo: &[RESTORE, RESCHEDULE],
     tried: Tried {
         on_devices: &[(1, &["queue = { scheduler = \"none\" }"])],
         shapes: &[&[
@@ -81,14 +85,15 @@ pub(super) const KIND: LayerKind = LayerKind {
             name: NAME,
             layers: &[
                 "loop = { size = \"64 MiB\" }",
-                "queue = { scheduler = \"none\", read-ahead = \"1 MiB\", rotational = true }",
+                "queue = { scheduler = \"mq-deadline\", requests = 200, read-ahead = \"1 MiB\", rotational = true }",
                 "ext4 = {}",
             ],
             device: "loop",
             expected: &[
                 (1, "read_ahead_kb", Expected::Is("1024")),
                 (1, "rotational", Expected::Is("1")),
-                (1, "scheduler", Expected::Is("none")),
+                (1, "scheduler", Expected::Is("mq-deadline")),
+                (1, "nr_requests", Expected::Is("200")),
             ],
         }],
         kills: &[KillStack::on_one(
@@ -109,13 +114,51 @@ const RESTORE: UndoKind = UndoKind {
     undo: restore,
 };
 
+/// Brings a scheduler back, and then what changes with it: of a device, our scheduler, the one before, the
+/// requests and the latency before.
+const RESCHEDULE: UndoKind = UndoKind {
+    layer: NAME,
+    name: "restore-scheduler",
+    params: &[
+        Param::Name,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+    ],
+    undo: reschedule,
+};
+
+/// Values that the kernel sets anew when the scheduler changes.
+const RESET: [&str; 2] = [REQUESTS, WRITEBACK];
+
+/// Stands in an entry for a value that the device does not have.
+const ABSENT: &str = "absent";
+
 fn restore(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let [device, file, ours, before] = [0, 1, 2, 3].map(|at| text(of, at));
     // Nothing else in /sys is written, whatever a journal says.
-    let known = FILES.contains(&file);
+    if !FILES.contains(&file) {
+        return Ok(());
+    }
     let path = place(device, file);
-    if known && host.exists(&path) && value(&host.read_text(&path)?) == ours {
-        host.write_text(&path, before)?;
+    parameter::write_back(host, (&path, ours), (&path, before))
+}
+
+fn reschedule(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let [device, ours, before] = [0, 1, 2].map(|at| text(of, at));
+    let path = place(device, SCHEDULER);
+    parameter::write_back(host, (&path, ours), (&path, before))?;
+    // With a scheduler of others since, the rest is theirs too.
+    if !host.exists(&path) || parameter::now(host, &path)? != before {
+        return Ok(());
+    }
+    // Behind the scheduler: it may be the only one that takes so many.
+    for (file, before) in RESET.into_iter().zip([3, 4].map(|at| text(of, at))) {
+        let path = place(device, file);
+        if before != ABSENT && parameter::now(host, &path)? != before {
+            host.write_text(&path, before)?;
+        }
     }
     Ok(())
 }
@@ -125,11 +168,6 @@ fn place(device: &str, file: &str) -> PathBuf {
         .join(device)
         .join("queue")
         .join(file)
-}
-
-/// `[none] mq-deadline` → `none`; other files hold nothing but the value.
-fn value(text: &str) -> &str {
-    block::chosen(text.trim())
 }
 
 struct Queue {
@@ -214,10 +252,19 @@ impl Layer for Queue {
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         // The upper one would win, and the lower one say what is not so.
-        match below.last().is_some_and(|layer| layer.kind() == NAME) {
-            true => {
-                Err("two layers queue set the same devices: write both settings in one".to_owned())
-            }
+        let kind = below.last().map(|layer| layer.kind());
+        if kind == Some(NAME) {
+            return Err(
+                "two layers queue set the same devices: write both settings in one".to_owned(),
+            );
+        }
+        let asked = |file: &str| self.values.iter().find(|(known, _)| *known == file);
+        let requests = asked(REQUESTS).and_then(|(_, value)| value.parse::<u64>().ok());
+        let bare = asked(SCHEDULER).is_some_and(|(_, value)| value == "none");
+        match kind == Some("loop") && bare && requests > Some(LOOP_DEPTH) {
+            true => Err(format!(
+                "without a scheduler a loop device holds {LOOP_DEPTH} requests: write requests = {LOOP_DEPTH}, or another scheduler"
+            )),
             false => Ok(()),
         }
     }
@@ -229,25 +276,29 @@ impl Layer for Queue {
         }
     }
 
+    fn returns(&self) -> bool {
+        true
+    }
+
+    /// The kernel has its own values again after a start.
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        self.set_up(setup, below)
+    }
+
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let devices = filesystem::devices(below)?;
         let mut facts: Vec<Fact> = Vec::new();
         for device in &devices {
             let name = block::kernel_name(setup.host(), &device.path);
+            let mut switched = false;
             for (file, asked) in &self.values {
                 let path = place(&name, file);
-                set(setup, &name, file, asked)?;
-                let found = setup.host().read_text(&path)?;
-                let found = value(&found);
-                if found != asked {
-                    return Err(LayerError::refused(
-                        format!("{file} of {name} is {found} although {asked} was asked"),
-                        "ask for a value that the kernel takes as it is",
-                    ));
-                }
+                let before = parameter::now(setup.host(), &path).ok();
+                set(setup, &name, (file, asked), switched)?;
+                switched |= *file == SCHEDULER && before.as_deref() != Some(asked);
                 // All are set alike, and each was looked at.
                 if !facts.iter().any(|fact| fact.name == *file) {
-                    facts.push(Fact::new(*file, found));
+                    facts.push(Fact::new(*file, asked.clone()));
                 }
             }
         }
@@ -255,27 +306,34 @@ impl Layer for Queue {
     }
 }
 
-/// Sets one value of a device until the stack is torn down.
-fn set(setup: &mut Setup<'_>, device: &str, file: &str, asked: &str) -> Result<(), LayerError> {
-    let path = place(device, file);
-    let known = setup.host().read_text(&path).map_err(|_| {
-        LayerError::refused(
-            format!("{device} has no {file} that could be set"),
-            "leave it out: this kernel or this device does not have it",
-        )
-    })?;
-    let before = value(&known);
-    // Without an entry where nothing changes: undoing would take back what others set meanwhile.
-    if before == asked {
-        return Ok(());
-    }
-    let words = [device, file, asked, before].map(OsString::from);
-    setup.will(RESTORE.of(words))?;
-    setup.host().write_text(&path, asked).map_err(|error| {
-        LayerError::refused(
-            format!("{file} of {device} cannot be {asked}: {error}"),
-            format!("write one that it has: {}", known.trim()),
-        )
+/// Sets one value of a device until the stack is torn down; `switched` if its scheduler was changed before.
+fn set(
+    setup: &mut Setup<'_>,
+    device: &str,
+    (file, value): (&'static str, &str),
+    switched: bool,
+) -> Result<(), LayerError> {
+    let asked = AskedParameter {
+        name: format!("{file} of {device}"),
+        path: place(device, file),
+        value,
+    };
+    let host = setup.host();
+    asked.set(setup, |before| {
+        if file == SCHEDULER {
+            let [requests, latency] = RESET.map(|file| {
+                let now = parameter::now(host, &place(device, file));
+                now.unwrap_or_else(|_| ABSENT.to_owned())
+            });
+            let words = [device, value, before, &requests, &latency].map(OsString::from);
+            return Ok(Some(RESCHEDULE.of(words).into()));
+        }
+        // What the old scheduler had comes back with it.
+        if switched && RESET.contains(&file) {
+            return Ok(None);
+        }
+        let words = [device, file, value, before].map(OsString::from);
+        Ok(Some(RESTORE.of(words).into()))
     })
 }
 
@@ -283,7 +341,9 @@ fn set(setup: &mut Setup<'_>, device: &str, file: &str, asked: &str) -> Result<(
 mod tests {
 
     use crate::stack::Stack;
-    use crate::stack::testing::{layer, try_layer};
+    use crate::stack::testing::{layer, site, stack, try_layer};
+    use stackrace_machine::host::plan::Fault;
+    use stackrace_machine::journal::Journal;
 
     #[test]
     fn what_no_queue_takes_is_refused_before_anything_is_made() {
@@ -298,9 +358,37 @@ mod tests {
         }
     }
 
+    /// Requests of the scheduler before are not taken by ours: it goes first.
+    #[test]
+    fn the_scheduler_is_written_back_before_the_requests() {
+        let scratch = tempfile::tempdir().unwrap();
+        let host = crate::stack::imagined(Fault::Never);
+        let journal = Journal::nowhere();
+        let site = site(&host, &journal, scratch.path());
+        let queue = "queue = { scheduler = \"none\", requests = 64 }";
+        let shape = stack(&["loop = { size = \"1 GiB\" }", queue, "ext4 = {}"]);
+        let standing = shape.set_up(&site).unwrap();
+        standing.tear_down(&site).unwrap();
+        let steps: Vec<String> = host.steps().iter().map(|step| step.shown()).collect();
+        let written = steps.iter().filter(|step| step.starts_with("echo "));
+        let ends: Vec<&str> = written.filter_map(|step| step.rsplit('/').next()).collect();
+        let files = ["scheduler", "nr_requests", "scheduler", "nr_requests"];
+        assert_eq!(ends.len(), 4, "{steps:#?}");
+        assert!(
+            ends.iter()
+                .zip(files)
+                .all(|(end, file)| end.starts_with(file)),
+            "{ends:?}"
+        );
+    }
+
     #[test]
     fn as_many_devices_are_above_as_below() {
         let queue = "queue = { scheduler = \"none\" }";
+        let many = "queue = { scheduler = \"none\", requests = 129 }";
+        let on_loop = ["loop = { size = \"1 GiB\" }", many, "ext4 = {}"].map(layer);
+        let (_, why) = Stack::new(on_loop.into()).err().unwrap();
+        assert!(why.contains("holds 128 requests"), "{why}");
         let two = "loop = { size = \"1 GiB\", count = 2 }";
         assert!(Stack::new([two, queue, "btrfs = {}"].map(layer).into()).is_ok());
         let (at, why) = Stack::new([two, queue, "ext4 = {}"].map(layer).into())

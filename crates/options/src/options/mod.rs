@@ -526,8 +526,8 @@ pub struct Clean {
 #[derive(Debug, Args)]
 pub struct Show {
     /// layers, commands (everything that a layer runs, as root), workloads, profiles, purposes, studies,
-    /// reports, schema, video-formats, drives, engine
-    pub what: String,
+    /// reports, schema, video-formats, drives, engine; without one: what each of them is
+    pub what: Option<String>,
     /// Show this one in full
     pub name: Option<String>,
     /// Print JSON (engine only)

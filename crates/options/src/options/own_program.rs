@@ -17,7 +17,11 @@ pub struct OwnProgramArgs {
     /// Compare with this workload alone, with settings as `load` takes them: git, "build files=100",
     /// "postgresql scale=10"; see `stackrace show workloads`
     #[arg(long, value_name = "WORKLOAD", group = "own", conflicts_with_all = ["purpose", "size", "like", "command"])]
-    pub with: Option<String>,
+    pub with: Vec<String>,
+    /// Measure all workloads of --with at the same time, each judged by itself: "a database, and a backup beside it" is
+    /// --with "random mode=mixed size=1GiB time=5s" --with "sequential mode=read size=1GiB passes=0 time=5s". All end with the first
+    #[arg(long, requires = "with", conflicts_with_all = ["find_rate", "fio", "command"])]
+    pub together: bool,
     /// Compare the highest rate of operations that keeps a latency: "p99 <= 5 ms". It is that of random reads of 4 KiB in
     /// 1 GiB, or of --with "random mode=… size=…"; see `stackrace show workload find-rate`
     #[arg(long, value_name = "BOUND", conflicts_with_all = ["purpose", "size", "like", "fio", "command", "metric"])]

@@ -285,6 +285,14 @@ pub const OPTIONS: &[PlacedOption] = &[
     ),
     of(&[], "system", &[(MACHINES, NEEDS_LAB)]),
     everywhere("time"),
+    of(
+        &[],
+        "together",
+        &[(
+            &[Clients],
+            "is for one machine: each client does one workload at a time",
+        )],
+    ),
     everywhere("trial-time"),
     everywhere("unit"),
     everywhere("until-decided"),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use stackrace_base::event::{Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::journal::Journal;
 use stackrace_remote::agent::connection::{Connection, ConnectionError};
 use stackrace_remote::agent::message::{
@@ -173,6 +174,8 @@ pub struct PlacesRun<'a> {
     observer: &'a dyn Observer,
     /// Ledger of the run, filled as soon as it is on record, for what is to be put on record besides.
     pub on_record: OnceLock<SharedLedger>,
+    /// Start of the waiting for its places, ns of the monotonic clock.
+    began_ns: u64,
 }
 
 impl<'a> PlacesRun<'a> {
@@ -195,6 +198,7 @@ impl<'a> PlacesRun<'a> {
             interrupt: observer.catch_interrupt(left)?,
             observer,
             on_record: OnceLock::new(),
+            began_ns: SystemClock.now_ns(),
         })
     }
 
@@ -224,6 +228,9 @@ impl<'a> PlacesRun<'a> {
         }
         // The journal is locked as long as the run goes on: `clean` then leaves it alone.
         let (ledger, _journal) = begun?;
+        // The user who waits for machines to start waits for the run.
+        let before = SystemClock.now_ns().saturating_sub(self.began_ns);
+        ledger.lock().spend(before);
         let _ = self.on_record.set(ledger.clone());
         let watcher = execute::watch(self.study, self.store, &ledger, self.observer);
         let mut executor = RemoteExecutor {

@@ -51,6 +51,9 @@ pub struct Store {
     dir: PathBuf,
 }
 
+/// Ids that are drawn for a run before it is given up: far more than chance asks for.
+const DRAWS: u32 = 100;
+
 /// Makes a run's id from a time of day (RFC 3339) and some entropy: `2026-11-21T1405-k3f9`.
 ///
 /// The suffix has no vowels and nothing that looks like something else, so that it reads aloud.
@@ -144,6 +147,33 @@ impl Store {
             self.note_order(&head.run)?;
         }
         Log::create(&all, head, clock)
+    }
+
+    /// Begins a run under an id that no other has, whatever the head says of its id. `draw` gives the bits of an id.
+    ///
+    /// # Errors
+    /// No free id was drawn, or the system refuses.
+    pub fn begin_run(
+        &self,
+        mut head: RunStarted,
+        clock: &Arc<dyn Clock>,
+        mut draw: impl FnMut() -> u64,
+    ) -> Result<(Log, Record), RecordError> {
+        let today = clock.today();
+        for draws in 1..=DRAWS {
+            head.run = run_id(&today, draw());
+            match self.create_run(head.clone(), Arc::clone(clock)) {
+                // Ids of one minute are few enough for two of many runs to be the same.
+                Err(RecordError::Exists { .. }) if draws < DRAWS => {}
+                made => {
+                    let (log, line) = made?;
+                    let lines = vec![line];
+                    let notes = Vec::new();
+                    return Ok((log, Record { head, lines, notes }));
+                }
+            }
+        }
+        Err(RecordError::Exists { run: head.run })
     }
 
     /// Adds a run to the order.

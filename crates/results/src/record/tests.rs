@@ -359,6 +359,21 @@ fn what_is_no_id_is_no_run_whatever_lies_there() {
 }
 
 #[test]
+fn an_id_that_is_taken_is_drawn_again() {
+    let (_dir, store) = store();
+    let mut bits = [7, 7, 8].into_iter();
+    let mut begin = || {
+        let begun = store.begin_run(head("any"), &clock(), || bits.next().unwrap());
+        begun.unwrap().1.head.run
+    };
+    let (one, other) = (begin(), begin());
+    assert_ne!(one, other);
+    assert!(store.has_log(&one) && store.has_log(&other));
+    let none = store.begin_run(head("any"), &clock(), || 7);
+    assert!(matches!(none, Err(RecordError::Exists { run }) if run == one));
+}
+
+#[test]
 fn ids_sort_by_time_and_tell_two_runs_of_a_minute_apart() {
     let id = run_id("2026-11-21T14:05:59.123Z", 12_345);
     assert!(id.starts_with("2026-11-21T1405-"), "{id}");

@@ -23,7 +23,7 @@ use stackrace_judge::verdict::{self, Evidence, Verdict};
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::{self, Journal};
 use stackrace_machine::observe;
-use stackrace_results::record::{Record, Store, run_id};
+use stackrace_results::record::Store;
 use stackrace_study::study::Study;
 
 /// Name of the fact that says in which directory a run was begun.
@@ -89,13 +89,11 @@ pub fn begin(
     warnings: &[String],
 ) -> Result<(SharedLedger, Journal), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let run = run_id(&clock.today(), entropy());
-    let head = head(context, study, &run, known);
-    let (log, line) = store.create_run(head, clock).map_err(unrecorded)?;
-    let record = Record::begin(line)
-        .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
+    let head = head(context, study, "", known);
+    let begun = store.begin_run(head, &clock, entropy);
+    let (log, record) = begun.map_err(unrecorded)?;
+    let path = store.run_dir(&record.head.run).join(journal::FILE);
     let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
-    let path = store.run_dir(&run).join(journal::FILE);
     let journal = Journal::create(&path).map_err(unjournalled)?;
     tell_warnings(&ledger, warnings)?;
     Ok((ledger, journal))

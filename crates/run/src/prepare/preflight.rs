@@ -178,7 +178,10 @@ pub fn dangers_text(study: &Study) -> String {
     });
     match dangers.is_empty() {
         true => String::new(),
-        false => format!("\nDisks that are named\n{}", lines.collect::<String>()),
+        false => format!(
+            "\nDisks and settings that are named\n{}",
+            lines.collect::<String>()
+        ),
     }
 }
 

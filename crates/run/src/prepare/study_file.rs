@@ -295,6 +295,12 @@ pub fn check_clients(study: &Study, clients: &Clients) -> Result<(), Failure> {
         ))
         .next("leave the factor out, or --clients"));
     }
+    if !study.together.is_empty() {
+        return Err(Failure::usage(
+            "--clients has all clients do one workload at a time, and this study measures several together",
+        )
+        .next("leave out together, or --clients"));
+    }
     // What one machine builds, another one does not see.
     for configuration in &study.configurations {
         if configuration.stack.existing_directory().is_none() {

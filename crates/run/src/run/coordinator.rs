@@ -6,20 +6,14 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::{Ledger, SharedLedger};
+use super::time_left::{NextRound, TimeLeft};
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
-use stackrace_base::unit;
 use stackrace_judge::verdict::{self, CourseMemory, Evidence, State};
 use stackrace_load::workload::Slicing;
 use stackrace_remote::agent::message::Turn;
 use stackrace_study::plan;
 use stackrace_study::study::{Configuration, Provision, RoundOrder, Study};
-
-/// A round may end so much later than the time allowed, as a share of it: how long it takes is an
-/// estimate, and the time left over would be of no use.
-const TIME_TOLERANCE: f64 = 0.03;
-/// The same before the first check: rounds that end without any verdict are of no use at all.
-const FIRST_TIME_TOLERANCE: f64 = 0.10;
 
 /// Reason why an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,8 +122,13 @@ impl Coordinator<'_> {
                     format!("all {done} rounds the study allows are done"),
                 ));
             }
-            if let Some(detail) = self.too_late(done) {
-                return Ok((Reason::Time, detail));
+            match self.time_left(done).next() {
+                NextRound::Fits => {}
+                NextRound::Late(text) => {
+                    self.watcher.warned(&text);
+                    self.append(Event::Warned { text })?;
+                }
+                NextRound::TooLate(detail) => return Ok((Reason::Time, detail)),
             }
             let live = self.live();
             if let Some(detail) = self.too_few(live.len()) {
@@ -238,37 +237,20 @@ impl Coordinator<'_> {
         Ok(decided.then_some((reason, verdict.sentence)))
     }
 
-    /// Says why the next round must not begin, if the time allowed would not do.
-    fn too_late(&self, done: u32) -> Option<String> {
+    /// The time that is left after so many rounds.
+    fn time_left(&self, done: u32) -> TimeLeft {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let tolerance = match done < FIRST_LOOK {
-            true => FIRST_TIME_TOLERANCE,
-            false => TIME_TOLERANCE,
-        };
-        let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + tolerance);
-        let left = allowed - record.elapsed_seconds();
-        let evidence = Evidence::of(record);
-        let Some(mut mean) = evidence.round_seconds else {
-            // How long a round takes is not known before one is done.
-            return (left <= 0.0).then(|| "the time allowed is over".to_owned());
-        };
-        if done == 1 && self.study.policy.provision == Provision::Once {
-            // The first round has also laid out the data: its trials alone are a fairer guess.
-            let trials = evidence.trials.iter().map(|trial| trial.elapsed_ns);
-            mean = mean.min(trials.sum::<u64>() as f64 / 1e9);
+        let lays_out = done == 1 && self.study.policy.provision == Provision::Once;
+        TimeLeft {
+            allowed_s: self.study.decide.time_max_ns as f64 / 1e9,
+            spent_s: ledger.spent_seconds(),
+            rounds_s: record.round_times().iter().map(|it| it.seconds).collect(),
+            first_trials_s: lays_out.then(|| {
+                let trials = record.trials().map(|trial| trial.elapsed_ns);
+                trials.sum::<u64>() as f64 / 1e9
+            }),
         }
-        let next = (done + 1).max(FIRST_LOOK);
-        // A verdict comes only at a check: rounds that cannot reach one would be spent for nothing.
-        let needed = f64::from(next - done) * mean;
-        (needed > left).then(|| {
-            format!(
-                "the next verdict comes after {next} rounds, {} more; that takes about {}, and {} of the time allowed are left",
-                next - done,
-                unit::long_time(needed),
-                unit::long_time(left)
-            )
-        })
     }
 
     /// Configurations that are still tried.
@@ -413,6 +395,8 @@ impl Coordinator<'_> {
             let data_of = |configuration: &Configuration| configuration.data_of(workload);
             let first = self.study.configurations.iter().map(data_of).min();
             all.extend(first.unwrap_or(workload)..=workload);
+            // Beside others it is other work than alone.
+            all.extend(self.study.at_once(workload));
         }
         all.into_iter().collect()
     }
@@ -424,9 +408,17 @@ impl Coordinator<'_> {
         asked: &[(usize, TrialKind)],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
+        let at_once = self.study.at_once(asked[0].0);
+        // All of them are measured with the first that comes.
+        if at_once.iter().min() != Some(&asked[0].0) {
+            return Ok(Turned::Done);
+        }
         for (position, configuration) in order.iter().copied().enumerate() {
+            let mut at_once = at_once.iter().map(|workload| (*workload, asked[0].1));
             // One may have failed a moment ago.
-            if !self.live().contains(&configuration) || self.has(round, configuration, asked[0]) {
+            if !self.live().contains(&configuration)
+                || at_once.all(|one| self.has(round, configuration, one))
+            {
                 continue;
             }
             let turn = self.turn(round, position, configuration, asked);
@@ -466,14 +458,17 @@ impl Coordinator<'_> {
         configuration: usize,
         asked: &[(usize, TrialKind)],
     ) -> Turn {
+        let missing = self.study.at_once(asked[0].0);
         // A stack stays up for what this round still asks of it.
-        let mut later = asked[1..].iter();
+        let mut later = asked[1..]
+            .iter()
+            .filter(|later| missing.len() == 1 || !missing.contains(&later.0));
         let more = later.any(|later| !self.has(round, configuration, *later));
         Turn {
             round,
             position,
             configuration,
-            missing: vec![asked[0].0],
+            missing,
             keep: more || self.study.policy.provision == Provision::Once,
             lies_on: self.lies_on(configuration),
         }
@@ -493,10 +488,14 @@ impl Coordinator<'_> {
         configuration: usize,
         asked: &[(usize, TrialKind)],
     ) -> Vec<usize> {
-        let asked = asked.iter().copied();
-        let missing = asked.filter(|asked| {
-            !self.has(round, configuration, *asked)
-                || self.lacks_cuts(round, configuration, asked.0)
+        let lacks = |(workload, kind)| {
+            !self.has(round, configuration, (workload, kind))
+                || self.lacks_cuts(round, configuration, workload)
+        };
+        // What is measured at once is measured again at once.
+        let missing = asked.iter().copied().filter(|(workload, kind)| {
+            let mut at_once = self.study.at_once(*workload).into_iter();
+            at_once.any(|workload| lacks((workload, *kind)))
         });
         missing.map(|(workload, _)| workload).collect()
     }

@@ -16,6 +16,8 @@ pub struct Ledger {
     /// Reason why the index is no longer kept, for the one who asks.
     index_trouble: Option<String>,
     copy: Option<LineCopy>,
+    /// Time spent before the first line of this execution, ns.
+    before_ns: u64,
 }
 
 /// A function that is told each line as it is written; it returns false if it wants no more of them.
@@ -44,7 +46,18 @@ impl Ledger {
             record,
             index_trouble: trouble,
             copy: None,
+            before_ns: 0,
         }
+    }
+
+    /// Notes time that was spent before anything was on record: on machines that had to start, or be reached.
+    pub fn spend(&mut self, ns: u64) {
+        self.before_ns = self.before_ns.saturating_add(ns);
+    }
+
+    /// Time spent of what the run may take, s.
+    pub fn spent_seconds(&self) -> f64 {
+        self.record.elapsed_seconds() + self.before_ns as f64 / 1e9
     }
 
     /// Returns all lines that were recorded so far, read.

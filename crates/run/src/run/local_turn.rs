@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use super::crash::{Capture, recover};
 use super::executor::{ATTEMPTS, Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
+use super::stack_trial::run_together;
 use super::trial::{Before, Trial};
 use stackrace_base::event::{
     AWAY_SHARE, Ended, Event, ExchangedStorage, FailureCause, Observation, Promised,
@@ -177,22 +178,38 @@ impl LocalExecutor<'_> {
             true => self.study.configurations[turn.configuration].data_bytes(),
             false => 0,
         };
+        let trial = |workload, capacity| Trial {
+            executor: self,
+            site,
+            standing: &up.stack,
+            data: &up.data,
+            keeps: turn.keep,
+            round: turn.round,
+            position: turn.position,
+            configuration: turn.configuration,
+            workload,
+            before: match wears_in {
+                true => Before::Preconditioning { capacity },
+                false => Before::Nothing,
+            },
+        };
+        let mut done = Vec::new();
         for workload in turn.missing.iter().copied() {
-            let trial = Trial {
-                executor: self,
-                site,
-                standing: &up.stack,
-                data: &up.data,
-                keeps: turn.keep,
-                round: turn.round,
-                position: turn.position,
-                configuration: turn.configuration,
-                workload,
-                before: match wears_in {
-                    true => Before::Preconditioning { capacity },
-                    false => Before::Nothing,
-                },
-            };
+            let at_once = self.study.at_once(workload);
+            if at_once.len() > 1 {
+                // The first one that is missing brings the others with it.
+                if !done.contains(&workload) {
+                    let trials = at_once.iter().map(|one| trial(*one, 0));
+                    let trials: Vec<Trial<'_>> = trials.collect();
+                    let goings = self.all_or_none(&|| run_together(&trials))?;
+                    done = at_once;
+                    if let Some(ended) = goings.into_iter().find(|going| *going != Going::On) {
+                        return Ok(ended);
+                    }
+                }
+                continue;
+            }
+            let trial = trial(workload, capacity);
             // It is written over once for all workloads of this stack.
             capacity = 0;
             // Left out of this round alone.

@@ -32,6 +32,8 @@ mod stack_trial;
 mod standing_data;
 #[cfg(test)]
 mod tests;
+mod time_left;
+mod together;
 mod trial;
 mod trial_kind;
 mod trial_promises;

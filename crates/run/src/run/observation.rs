@@ -17,8 +17,23 @@ pub fn note_phase(
     (phase, outcome): (usize, &PhaseOutcome),
     counted: &Counted,
 ) {
+    note_phase_of(
+        observation,
+        workload,
+        (phase, outcome),
+        (counted, read_bytes(outcome)),
+    );
+}
+
+/// The same where the counters are also those of others, who read so many bytes with it.
+pub(super) fn note_phase_of(
+    observation: &mut Observation,
+    workload: &dyn Workload,
+    (phase, outcome): (usize, &PhaseOutcome),
+    (counted, read_by_all): (&Counted, u64),
+) {
     let mut counted = counted.clone();
-    observe::asked_by_workload(&mut counted, read_bytes(outcome));
+    observe::asked_by_workload(&mut counted, read_by_all);
     observe::add(&mut observation.counted, &counted);
     observation.elapsed_ns += outcome.elapsed_ns;
     let (name, offered) = (workload.phases()[phase], workload.offered_per_s(phase));

@@ -66,11 +66,18 @@ impl LocalExecutor<'_> {
             before: Before::Nothing,
         });
         let trials: Vec<Trial<'_>> = trials.collect();
-        // All of them again, also those that were watched: trials in slices are compared with each
-        // other.
+        self.all_or_none(&|| run_in_slices(&trials, slice_ns))
+    }
+
+    /// Trials that are measured at once, and again where the program did not run all the time. How each went.
+    pub(super) fn all_or_none(
+        &self,
+        measured: &dyn Fn() -> Vec<Observation>,
+    ) -> Result<Vec<Going>, Broken> {
+        // All of them again, also those that were watched: what they share is the time.
         let mut attempt = 1;
         loop {
-            let observations = run_in_slices(&trials, slice_ns);
+            let observations = measured();
             let Some(why) = observations.iter().find_map(not_watched) else {
                 let each = observations.into_iter();
                 return each.map(|observation| self.told(observation)).collect();
@@ -88,7 +95,7 @@ impl LocalExecutor<'_> {
         }
     }
 
-    /// Trials in slices count together or not at all: what they share is the time.
+    /// They count together or not at all.
     fn tell_not_counted(
         &self,
         observations: Vec<Observation>,

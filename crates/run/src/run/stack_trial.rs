@@ -6,16 +6,17 @@ use std::sync::Arc;
 use stackrace_engine::{AlternationSeat, Control, PhaseOutcome};
 
 use super::clients::Conductor;
-use super::observation::note_phase;
+use super::observation::{note_phase_of, read_bytes};
 use super::phases::PeerPhases;
 use super::runner::{Observed, Stages, carry_out, failed};
 use super::sliced::{self, SlicedPart};
+use super::together::{self, AtOnce, TogetherPart};
 use super::trial::{Before, Trial, TrialSite};
 use stackrace_base::event::histogram::OPERATIONS_FOR_P999;
 use stackrace_base::event::{Counted, Ended, FailureCause, Observation};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
-use stackrace_load::workload::{KeptData, Workload, WorkloadError, together};
+use stackrace_load::workload::{KeptData, Workload, WorkloadError, together as all_nodes, trouble};
 
 /// A note on a trial that was to work on the data of another one.
 pub(super) const LAID_OUT_ANEW: &str =
@@ -29,6 +30,8 @@ enum MeasuredBy<'a> {
     Clients(Conductor<'a>),
     /// This machine, in turns with other trials.
     Slices(SlicedPart),
+    /// This machine, while it measures other workloads on the same stack.
+    Together(TogetherPart),
 }
 
 /// A trial under way.
@@ -69,6 +72,51 @@ pub(super) fn run_in_slices(trials: &[Trial<'_>], slice_ns: u64) -> Vec<Observat
     let mut all: Vec<StackTrial<'_>> = each.collect();
     carry_out(&mut all, &first.executor.interrupt);
     all.into_iter().map(|trial| trial.observation).collect()
+}
+
+/// Measures the trials, each of another workload on one stack, at the same time; the first one decides when all end.
+pub(super) fn run_together(trials: &[Trial<'_>]) -> Vec<Observation> {
+    let Some(first) = trials.first() else {
+        return Vec::new();
+    };
+    let by = || MeasuredBy::Together(TogetherPart::new(trials.len()));
+    let each = trials.iter().map(|trial| StackTrial::new(*trial, by()));
+    let mut all: Vec<StackTrial<'_>> = each.collect();
+    carry_out(&mut all, &first.executor.interrupt);
+    all.into_iter().map(|trial| trial.observation).collect()
+}
+
+/// Measures a phase of workloads on one stack at the same time, and tells each what was beside it.
+fn measured_together(
+    trials: &mut [&mut StackTrial<'_>],
+    phase: usize,
+    controls: &[Arc<Control>],
+) -> Vec<Result<PhaseOutcome, WorkloadError>> {
+    let of = trials.first().map_or(0, |trial| match &trial.by {
+        MeasuredBy::Together(part) => part.of,
+        _ => 0,
+    });
+    if trials.len() < of {
+        let why = || trouble("what was to be measured at the same time could not begin");
+        return trials.iter().map(|_| Err(why())).collect();
+    }
+    let works = trials.iter().zip(controls);
+    let works = works.map(|(trial, control)| AtOnce {
+        name: &trial.trial.head().name,
+        workload: trial.workload(),
+        place: trial.site.place(control),
+    });
+    let measured = together::measured(phase, &works.collect::<Vec<_>>());
+    let workloads: Vec<usize> = trials.iter().map(|trial| trial.trial.workload).collect();
+    for (at, trial) in trials.iter_mut().enumerate() {
+        let others = workloads.iter().copied().zip(&measured).enumerate();
+        let others = others.filter(|(other, _)| *other != at);
+        let others = others.filter_map(|(_, (workload, it))| Some((workload, it.as_ref().ok()?)));
+        if let MeasuredBy::Together(part) = &mut trial.by {
+            part.beside(others);
+        }
+    }
+    measured
 }
 
 impl<'a> StackTrial<'a> {
@@ -135,7 +183,7 @@ impl<'a> StackTrial<'a> {
             let each: Vec<&[Option<f64>]> = std::iter::once(&*observation.metrics)
                 .chain(others)
                 .collect();
-            let sums = together::values(&own, &each);
+            let sums = all_nodes::values(&own, &each);
             observation.metrics.extend(sums);
         }
         for other in &observation.others {
@@ -286,7 +334,7 @@ impl Stages for StackTrial<'_> {
                 released
                     .map_err(|trouble| self.trial.peer_trouble(trouble, &mut self.observation))?;
             }
-            MeasuredBy::Slices(_) => {}
+            MeasuredBy::Slices(_) | MeasuredBy::Together(_) => {}
         }
         let measured = self.trial.measured_phase(phase, &self.site.place(control));
         measured.map_err(|trouble| self.failed_of(trouble))
@@ -297,14 +345,21 @@ impl Stages for StackTrial<'_> {
         phase: usize,
         controls: &[Arc<Control>],
     ) -> Vec<Result<PhaseOutcome, Ended>> {
-        if let ([trial], [control]) = (&mut *trials, controls)
-            && !matches!(trial.by, MeasuredBy::Slices(_))
-        {
-            return vec![trial.measure(phase, control)];
-        }
-        let works = trials.iter().zip(controls);
-        let works = works.map(|(trial, control)| (trial.workload(), trial.site.place(control)));
-        let measured = sliced::measured(phase, works.collect());
+        let measured = match trials.first().map(|trial| &trial.by) {
+            Some(MeasuredBy::Slices(_)) => {
+                let works = trials.iter().zip(controls);
+                let works =
+                    works.map(|(trial, control)| (trial.workload(), trial.site.place(control)));
+                sliced::measured(phase, works.collect())
+            }
+            Some(MeasuredBy::Together(_)) => measured_together(trials, phase, controls),
+            _ => {
+                let each = trials.iter_mut().zip(controls);
+                return each
+                    .map(|(trial, control)| trial.measure(phase, control))
+                    .collect();
+            }
+        };
         let named = trials.iter_mut().zip(measured);
         named
             .map(|(trial, measured)| measured.map_err(|trouble| trial.failed_of(trouble)))
@@ -320,19 +375,24 @@ impl Stages for StackTrial<'_> {
         // An error of the data has no number of the system's.
         let errno = outcome.error.as_ref().map(|error| error.errno);
         self.observation.cause = errno.filter(|errno| *errno != 0).map(FailureCause::Errno);
+        let own = read_bytes(outcome);
         let sliced;
-        let counted = match &self.by {
+        let (counted, read) = match &self.by {
             // They have said what each of them measured and counted.
             MeasuredBy::Clients(_) => return Ok(()),
-            MeasuredBy::Machines(_) => counted,
+            MeasuredBy::Machines(_) => (counted, own),
+            MeasuredBy::Together(part) => {
+                part.record(&mut self.observation);
+                (counted, part.read_by_all(own))
+            }
             MeasuredBy::Slices(part) => {
                 self.observation.sliced = Some(part.sums(outcome));
                 sliced = part.counted(counted);
-                &sliced
+                (&sliced, own)
             }
         };
         let (workload, observation) = (self.trial.workload(), &mut self.observation);
-        note_phase(observation, workload, (phase, outcome), counted);
+        note_phase_of(observation, workload, (phase, outcome), (counted, read));
         let control = Control::default();
         self.trial
             .tell_promised(&self.site.place(&control), outcome)
@@ -362,7 +422,7 @@ impl Stages for StackTrial<'_> {
         match &mut self.by {
             MeasuredBy::Clients(conductor) => conductor.conclude(observation)?,
             MeasuredBy::Machines(_) => self.add_up(),
-            MeasuredBy::Slices(_) => {}
+            MeasuredBy::Slices(_) | MeasuredBy::Together(_) => {}
         }
         self.has_what_is_judged(outcomes)
     }
@@ -376,7 +436,7 @@ impl Stages for StackTrial<'_> {
                 }
             }
             MeasuredBy::Clients(conductor) => self.observation.notes.extend(conductor.end()),
-            MeasuredBy::Slices(_) => {}
+            MeasuredBy::Slices(_) | MeasuredBy::Together(_) => {}
         }
     }
 

@@ -195,8 +195,8 @@ pub(super) fn preconditioning(record: &Record) -> Option<String> {
     Some(format!(
         "New stacks were preconditioned as the SNIA performance test specification says: {} were written \
          from beginning to end, in two passes. Then the workload was repeated ({passes}, {} in all) \
-         until the last five values of its primary metric stayed within 20 % of their mean and rose or \
-         fell by no more than 10 %. {state}. None of this is in the figures.",
+         until the last five values of its primary metric were steady (within 20 % of their mean, rising or \
+         falling by at most 10 %). {state}. None of this is in the figures.",
         unit::bytes(written),
         unit::time_ns(done.iter().map(|before| before.elapsed_ns as f64).sum())
     ))

@@ -33,6 +33,8 @@ pub struct ReportOptions {
     pub lines_max: Option<usize>,
     /// The command to propose next; empty if none.
     pub next: String,
+    /// Where the storage stands beside its past and others, a sentence each; empty if that is not known.
+    pub standing: Vec<String>,
     /// Own ratios beside published ones, where asked for.
     pub beside: Option<Beside>,
 }

@@ -37,6 +37,9 @@ struct Page<'a> {
     /// Own ratios beside published ones; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_published: Option<&'a Beside>,
+    /// Sentences on where the storage stands beside its past and others; absent if that is not known.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    standing: &'a [String],
     /// Losses of power cuts, one entry for each configuration and workload; absent if there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     durability: Vec<DurabilityRow>,
@@ -68,6 +71,7 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         notes: content::notes(record, verdict),
         audit: audited::audit(record),
         beside_published: options.beside.as_ref(),
+        standing: &options.standing,
         durability: durability::rows(record, verdict),
         layers: (0..record.head.configurations.len())
             .map(|configuration| record.layer_facts(configuration))

@@ -21,6 +21,7 @@ mod grid;
 mod html;
 mod json;
 mod junit;
+mod latencies;
 mod markdown;
 mod picture;
 mod published;

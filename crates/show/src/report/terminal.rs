@@ -10,6 +10,7 @@ use super::effects;
 use super::figure::{self, plain};
 use super::form::{ReportForm, ReportOptions};
 use super::grid;
+use super::latencies;
 use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of};
@@ -307,6 +308,9 @@ impl Page {
             }
         }
         if let Some(table) = clients::table(record, clients::CLIENTS_FEW) {
+            self.table(&table);
+        }
+        for table in latencies::tables(record, verdict, false) {
             self.table(&table);
         }
         let limited = audited::limited(&audited::audit(record), &record.head);

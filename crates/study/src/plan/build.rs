@@ -136,7 +136,7 @@ fn moved(study: &Study, costs: &Costs) -> MovedBytes {
         // be understated.
         total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
         open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
-        data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
+        data_bytes: study.trial_disk_bytes(),
         precondition: study.policy.precondition.then(|| {
             // Preconditioning fills the data's place FILLS times, then repeats the workloads until
             // the rates are steady: at the least one window of passes, at the most PASSES_MAX.
@@ -167,7 +167,7 @@ pub fn room(study: &Study, machine: &MachineFacts<'_>, node: usize) -> Vec<DiskN
             };
             // A place without a size of its own (a directory) holds the data themselves.
             let bytes = match bytes {
-                0 => configuration.data_bytes(),
+                0 => study.trial_disk_bytes_of(configuration),
                 bytes => bytes,
             };
             let need = needs.entry(path).or_default();

@@ -46,8 +46,14 @@ pub(super) fn time(
         .zip(configurations)
         .zip(&study.configurations)
     {
-        let trials = costs.iter().fold(Bounds::default(), |sum, cost| {
-            sum.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates))
+        let trials = costs.iter().enumerate();
+        let trials = trials.fold(Bounds::default(), |sum, (workload, cost)| {
+            let trial = match study.ends_with_another(workload) {
+                // Its clock is that of the one it ends with.
+                true => moved(cost.prepare_bytes, rates),
+                false => trial_seconds(cost, rates),
+            };
+            sum.plus(SETTLE_SECONDS).plus(trial)
         });
         let mut raising = COMMAND_SECONDS.times(planned.commands.len());
         if study.policy.precondition {

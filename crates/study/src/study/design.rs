@@ -48,6 +48,9 @@ pub struct Study {
     pub policy: Policy,
     /// Plan by which the power of its trials is cut; `None` if it is not.
     pub crash: Option<CrashPlan>,
+    /// Workloads that are measured at the same time, by index, the one first that decides when all end; empty if each
+    /// is measured alone.
+    pub together: Vec<usize>,
     /// Seed from which everything random follows.
     pub seed: u64,
 }
@@ -58,9 +61,20 @@ impl Study {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
 
-    /// Bytes the most demanding trial needs on disk.
+    /// Bytes the most demanding trial needs on disk, or those that are measured at once.
     pub fn trial_disk_bytes(&self) -> u64 {
-        self.costs().map(|cost| cost.disk_bytes).max().unwrap_or(0)
+        let each = self.configurations.iter();
+        each.map(|one| self.trial_disk_bytes_of(one))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The same of one of its configurations.
+    pub fn trial_disk_bytes_of(&self, configuration: &Configuration) -> u64 {
+        let costs: Vec<Cost> = configuration.costs().collect();
+        let at_once = self.together.iter().map(|at| costs[*at].disk_bytes);
+        let at_once = at_once.fold(0, u64::saturating_add);
+        configuration.data_bytes().max(at_once)
     }
 
     /// The largest working set of any trial, bytes.
@@ -76,6 +90,8 @@ impl Study {
     pub fn slicing(&self, workload: usize) -> Slicing {
         match self.several_machines() {
             Some(_) => Slicing::Never,
+            // Beside another one there is no turn in which the storage is a workload's own.
+            None if self.together.contains(&workload) => Slicing::Never,
             None => self.slicing_on_one_machine(workload),
         }
     }

@@ -27,6 +27,7 @@ mod schema;
 mod shipped;
 mod size;
 mod table;
+mod together;
 mod words;
 mod workloads;
 

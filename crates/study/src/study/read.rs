@@ -12,7 +12,7 @@ use super::clients;
 use super::configuration::{ConfigurationBuilder, WorkloadEntry};
 use super::crash::{self, CrashPlan};
 use super::decide;
-use super::design::{Factor, Kinds, Policy, Study};
+use super::design::{Configuration, Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
 use super::entry::{self, StudyEntry, keep};
 use super::error::{self, LevelRefusal, StudyError};
@@ -22,6 +22,7 @@ use super::place;
 use super::require;
 use super::size;
 use super::table::StudyTable;
+use super::together;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS};
 use super::workloads;
 
@@ -29,8 +30,8 @@ use super::workloads;
 pub const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
-    "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",
-    "require", "decide", "trial", "crash",
+    "title", "question", "scale", "seed", "together", "sizes", "factors", "exclude", "stack",
+    "workload", "require", "decide", "trial", "crash",
 ];
 
 const STACK_EXAMPLE: &str = "dir = { path = \"/srv\" }";
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
             fields: &fields,
             refusals,
         };
-        let top = reader.top();
+        let (top, words) = reader.top();
         let factors = reader.factors(text);
         let excluded = reader.excluded(&factors);
         let before = reader.refusals.len();
@@ -147,8 +148,11 @@ impl<'a> Reader<'a> {
             configurations = builder.configurations(combinations, names);
             heads = builder.heads(&mut configurations);
         }
+        reader.stand_apart(policy.as_ref(), &configurations);
         let required = (reader.field("require"), &*heads, &*configurations);
         require::read(required, &mut decide, &mut reader.refusals);
+        let together = reader.together(&words, &workloads, &configurations, (&policy, &crash));
+        together::told(&mut heads, &together);
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
         let (Some(decide), Some(policy), true) = (decide, policy, findings.is_empty()) else {
@@ -165,6 +169,7 @@ impl<'a> Reader<'a> {
             decide,
             policy,
             crash,
+            together,
             // From the text: the same study gives the same order, data and offsets everywhere.
             seed: top.seed.unwrap_or_else(|| seed_of(text)),
         })
@@ -174,7 +179,7 @@ impl<'a> Reader<'a> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    fn top(&mut self) -> Top {
+    fn top(&mut self) -> (Top, Settings) {
         for field in self.fields {
             if !TOP.contains(&field.name.as_str()) {
                 self.refusals.push(unknown_word(
@@ -196,11 +201,35 @@ impl<'a> Reader<'a> {
         let span = settings.span_of("title");
         let checked = one_line::check(title.as_deref().unwrap_or_default(), "the title", span);
         self.refusals.extend(checked.err());
-        Top {
+        let top = Top {
             title,
             question: settings.optional_text("question").ok().flatten(),
             seed: settings.optional_count("seed").ok().flatten(),
+        };
+        (top, settings)
+    }
+
+    /// Reads the workloads that are measured at once, by index.
+    fn together(
+        &mut self,
+        words: &Settings,
+        workloads: &[WorkloadEntry],
+        configurations: &[Configuration],
+        (policy, crash): (&Option<Policy>, &Option<CrashPlan>),
+    ) -> Vec<usize> {
+        // Of workloads that are wrong there is no telling what they do.
+        if configurations.is_empty() {
+            return Vec::new();
         }
+        let kind = |name: &str| self.kinds.workloads.iter().find(|kind| kind.name == name);
+        let all = workloads.iter();
+        let known = together::Known {
+            workloads: all.map(|it| (it.name.as_str(), kind(&it.kind))).collect(),
+            configurations,
+            policy: policy.as_ref(),
+            cut: crash.is_some(),
+        };
+        keep(together::read(words, &known), &mut self.refusals).unwrap_or_default()
     }
 
     fn factors(&mut self, text: &str) -> Vec<Factor> {
@@ -321,6 +350,25 @@ impl<'a> Reader<'a> {
             }
         }
         decide
+    }
+
+    /// Refuses stacks that stand at the same time and of which one sets the machine that all stand on.
+    fn stand_apart(&mut self, policy: Option<&Policy>, configurations: &[Configuration]) {
+        let together = policy.is_some_and(Policy::stand_together) && configurations.len() > 1;
+        let mut layers = configurations.iter().flat_map(|one| &one.stack.layers);
+        let Some(layer) = layers.find(|layer| together && layer.sets_the_machine()) else {
+            return;
+        };
+        self.refusals.push(Refusal {
+            span: self.field("trial").map(|field| field.name_span.clone()),
+            message: format!(
+                "{} sets the whole machine, and with this order all stacks stand on it at once",
+                layer.kind()
+            ),
+            help:
+                "leave provision and order out: each configuration then has the machine in its turn"
+                    .to_owned(),
+        });
     }
 
     fn policy(&mut self) -> Option<Policy> {

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use stackrace_base::setting::{Fallback, Kind, SettingDoc};
+use stackrace_base::unit::{BYTE_UNITS, TIME_UNITS};
 
 use super::design::Kinds;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
@@ -166,7 +167,7 @@ fn of_kind(kind: Kind) -> Value {
     match kind {
         Kind::Bytes => json!({
             "anyOf": [
-                { "type": "string", "pattern": "^[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B|[kKmMgGtTpP])?$" },
+                { "type": "string", "pattern": format!("^{}$", amount(BYTE_UNITS)) },
                 { "type": "integer", "minimum": 0 },
             ],
         }),
@@ -174,13 +175,13 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Number => json!({ "type": "number", "minimum": 0 }),
         Kind::Share => json!({
             "anyOf": [
-                { "type": "string", "pattern": "^[0-9.]+ *%?$" },
+                { "type": "string", "pattern": format!("^ *{NUMBER} *%? *$") },
                 { "type": "number", "minimum": 0, "maximum": 1 },
             ],
         }),
         Kind::Time => json!({
             "type": "string",
-            "pattern": "^[0-9.]+ *(ns|us|µs|ms|s|m|min|h|d)$",
+            "pattern": format!("^{}$", amount(TIME_UNITS)),
         }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Text => json!({ "type": ["string", "integer"] }),
@@ -190,10 +191,33 @@ fn of_kind(kind: Kind) -> Value {
                 { "type": "array", "items": { "type": ["string", "integer"] } },
             ],
         }),
-        Kind::Weights => json!({
-            "type": "string",
-            "pattern": "^ *[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B|[kKmMgGtTpP])?( *: *[0-9]+)?( *, *[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B|[kKmMgGtTpP])?( *: *[0-9]+)?)* *$",
-        }),
-        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Weights => {
+            let weighted = format!("{}(: *\\+?0*[1-9][0-9]* *)?", amount(BYTE_UNITS));
+            json!({ "type": "string", "pattern": format!("^{weighted}(,{weighted})*$") })
+        }
+        Kind::Choice(words) => {
+            let spelled = words.iter().copied().map(Value::from);
+            json!({ "enum": spelled.chain(words.iter().filter_map(|word| number(word))).collect::<Vec<_>>() })
+        }
     }
+}
+
+/// Digits as amounts begin with; one point at most.
+const NUMBER: &str = "([0-9]+\\.?[0-9]*|\\.[0-9]+)";
+
+/// Pattern of a number with one of some units.
+fn amount(units: &[(&[&str], f64)]) -> String {
+    let words = units.iter().flat_map(|(words, _)| *words);
+    let words: Vec<&str> = words.copied().collect();
+    format!(" *{NUMBER} *({}) *", words.join("|"))
+}
+
+/// The number that a word of a choice may be written as: `raid = 5`, `metadata = 1.2`.
+fn number(word: &str) -> Option<Value> {
+    let number: Value = match word.parse::<i64>() {
+        Ok(whole) => whole.into(),
+        Err(_) => word.parse::<f64>().ok()?.into(),
+    };
+    // "010" is no way to write 10, and 1.20 is read as 1.2.
+    (number.to_string() == word).then_some(number)
 }

@@ -4,107 +4,92 @@
 pub const SHIPPED: &[(&str, &str)] = &[
     (
         "block-size-sweep",
-        include_str!("../../../../studies/block-size-sweep.toml"),
+        include_str!("../../studies/block-size-sweep.toml"),
     ),
     (
         "cloud-volume",
-        include_str!("../../../../studies/cloud-volume.toml"),
+        include_str!("../../studies/cloud-volume.toml"),
     ),
-    ("demo", include_str!("../../../../studies/demo.toml")),
-    (
-        "drbd-gfs2",
-        include_str!("../../../../studies/drbd-gfs2.toml"),
-    ),
+    ("demo", include_str!("../../studies/demo.toml")),
+    ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
     (
         "durability-cache",
-        include_str!("../../../../studies/durability-cache.toml"),
+        include_str!("../../studies/durability-cache.toml"),
     ),
     (
         "durability-databases",
-        include_str!("../../../../studies/durability-databases.toml"),
+        include_str!("../../studies/durability-databases.toml"),
     ),
     (
         "durability-drbd",
-        include_str!("../../../../studies/durability-drbd.toml"),
+        include_str!("../../studies/durability-drbd.toml"),
     ),
     (
         "durability-ext4",
-        include_str!("../../../../studies/durability-ext4.toml"),
+        include_str!("../../studies/durability-ext4.toml"),
     ),
     (
         "durability-md",
-        include_str!("../../../../studies/durability-md.toml"),
+        include_str!("../../studies/durability-md.toml"),
     ),
     (
         "durability-nfs",
-        include_str!("../../../../studies/durability-nfs.toml"),
+        include_str!("../../studies/durability-nfs.toml"),
     ),
     (
         "durability-postgresql",
-        include_str!("../../../../studies/durability-postgresql.toml"),
+        include_str!("../../studies/durability-postgresql.toml"),
     ),
     (
         "durability-xfs-btrfs",
-        include_str!("../../../../studies/durability-xfs-btrfs.toml"),
+        include_str!("../../studies/durability-xfs-btrfs.toml"),
     ),
     (
         "durability-zfs",
-        include_str!("../../../../studies/durability-zfs.toml"),
+        include_str!("../../studies/durability-zfs.toml"),
     ),
     (
         "ext4-vs-xfs",
-        include_str!("../../../../studies/ext4-vs-xfs.toml"),
+        include_str!("../../studies/ext4-vs-xfs.toml"),
     ),
     (
         "four-drives",
-        include_str!("../../../../studies/four-drives.toml"),
+        include_str!("../../studies/four-drives.toml"),
     ),
-    (
-        "gfs2-dlm",
-        include_str!("../../../../studies/gfs2-dlm.toml"),
-    ),
-    ("kernels", include_str!("../../../../studies/kernels.toml")),
+    ("gfs2-dlm", include_str!("../../studies/gfs2-dlm.toml")),
+    ("kernels", include_str!("../../studies/kernels.toml")),
     (
         "mkfs-options",
-        include_str!("../../../../studies/mkfs-options.toml"),
+        include_str!("../../studies/mkfs-options.toml"),
     ),
     (
         "modelled-disk",
-        include_str!("../../../../studies/modelled-disk.toml"),
+        include_str!("../../studies/modelled-disk.toml"),
     ),
     (
         "netatalk-cnid",
-        include_str!("../../../../studies/netatalk-cnid.toml"),
+        include_str!("../../studies/netatalk-cnid.toml"),
     ),
-    (
-        "originals",
-        include_str!("../../../../studies/originals.toml"),
-    ),
-    ("rebuild", include_str!("../../../../studies/rebuild.toml")),
-    ("slog", include_str!("../../../../studies/slog.toml")),
-    (
-        "smr-or-cmr",
-        include_str!("../../../../studies/smr-or-cmr.toml"),
-    ),
-    (
-        "zfs-ashift",
-        include_str!("../../../../studies/zfs-ashift.toml"),
-    ),
+    ("originals", include_str!("../../studies/originals.toml")),
+    ("rebuild", include_str!("../../studies/rebuild.toml")),
+    ("slog", include_str!("../../studies/slog.toml")),
+    ("smr-or-cmr", include_str!("../../studies/smr-or-cmr.toml")),
+    ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
     (
         "zfs-block-size",
-        include_str!("../../../../studies/zfs-block-size.toml"),
+        include_str!("../../studies/zfs-block-size.toml"),
     ),
     (
         "zfs-migration",
-        include_str!("../../../../studies/zfs-migration.toml"),
+        include_str!("../../studies/zfs-migration.toml"),
     ),
     (
         "zfs-three-os",
-        include_str!("../../../../studies/zfs-three-os.toml"),
+        include_str!("../../studies/zfs-three-os.toml"),
     ),
     (
         "zfs-two-systems",
-        include_str!("../../../../studies/zfs-two-systems.toml"),
+        include_str!("../../studies/zfs-two-systems.toml"),
     ),
 ];
 

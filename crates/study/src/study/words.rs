@@ -4,6 +4,7 @@ use stackrace_base::event::{Precision, Until};
 use stackrace_base::setting::{ChoiceDoc, SettingDoc, choice};
 
 use super::design::{Provision, RoundOrder};
+use super::together::TOGETHER;
 
 /// Words before the first table.
 pub(super) const TOP_DOCS: &[SettingDoc] = &[
@@ -19,6 +20,11 @@ pub(super) const TOP_DOCS: &[SettingDoc] = &[
         "seed",
         "",
         "Everything random follows from it; by default it follows from the study's text.",
+    ),
+    SettingDoc::texts(
+        TOGETHER,
+        "",
+        "Names of workloads that are measured at the same time; all end with the first of them.",
     ),
 ];
 /// Words of `[[workload]]` beside the kind.

@@ -8,11 +8,7 @@ const NUMBER_MAX: f64 = 1e15;
 
 /// The refusal of a line (counted from 1) that is no output of bonnie++; `what` says why, `next` what to do.
 pub fn misread(line: usize, what: impl Into<String>, next: &str) -> ImportError {
-    ImportError {
-        line,
-        what: what.into(),
-        next: next.to_owned(),
-    }
+    ImportError::at(line.saturating_sub(1), what, next)
 }
 
 /// A whole number, or one with decimals, and nothing else; within reason.

@@ -33,6 +33,8 @@ const SAME: f64 = 0.01;
 struct Output<'a> {
     version: Option<&'a str>,
     command: &'a str,
+    /// The line that shows it.
+    command_at: Option<usize>,
     place: &'a str,
     file_system: &'a str,
     tasks: &'a str,
@@ -76,11 +78,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             // Behind a table that was pasted alone anything may follow.
             results.push(output.imported());
             output = Output::default();
-            output.tell(line);
+            output.tell(line)?;
         } else if output.open {
             output.row(line)?;
         } else {
-            output.tell(line);
+            output.tell(line)?;
         }
     }
     if output.is_table_alone() {
@@ -118,12 +120,22 @@ impl<'a> Output<'a> {
         self.open && !self.begun && !self.rows.is_empty()
     }
 
-    fn tell(&mut self, line: TextLine<'a>) {
+    fn tell(&mut self, line: TextLine<'a>) -> Result<(), ImportError> {
+        let quotes = |text: &str| text.matches(['"', '\'']).count();
+        let follows = self.command_at.is_some_and(|at| at + 1 == line.index);
+        // Its words are quoted: the rest of one that was folded has quotes, or closes one.
+        if follows
+            && !line.text.contains(": ")
+            && (quotes(line.text) > 0 || quotes(self.command) % 2 != 0)
+        {
+            return Err(line.rest_of_command());
+        }
         if let Some((version, _)) = line.text.split_once(" was launched with ") {
             self.version = Some(version.trim());
             self.begun = true;
         } else if let Some(command) = line.after("Command line used:") {
             self.command = command;
+            self.command_at = Some(line.index);
             self.begun = true;
         } else if let Some(place) = field(line, "Path") {
             self.place = place;
@@ -134,6 +146,7 @@ impl<'a> Output<'a> {
         } else if line.text.contains(" tasks, ") {
             self.tasks = line.text.trim();
         }
+        Ok(())
     }
 
     /// Reads `Directory stat  :  9250.393  8797.425  9009.705  185.725`; without the colon from 4.0

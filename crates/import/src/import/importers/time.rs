@@ -83,6 +83,10 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             results.push(took.imported());
             at += 1;
         } else if let Some(command) = line.after(COMMAND) {
+            // It stands in quotes, so that its end shows.
+            if command.len() < 2 || !command.ends_with('"') {
+                return Err(lines.get(at).unwrap_or(&line).rest_of_command());
+            }
             results.push(verbose(&lines, &mut at, line, command)?.imported());
         } else if line.after(WALL).is_some() {
             return Err(line.refuse(format!("\"{COMMAND}\" before it")));

@@ -87,7 +87,7 @@ fn one_disk(run: &RunReading<'_>, device: &str, on_it: &BTreeSet<usize>) -> Unli
     Unlike {
         check: "one disk",
         sentence: format!(
-            "{} and {last} were on one disk at the same time ({device}): what one still has to write can slow down {slow}, and a difference is not one of disks",
+            "{} and {last} were on one disk at the same time ({device}): while it writes the data of one, {slow} must wait, so a difference may come from that",
             others.join(", ")
         ),
     }
@@ -146,7 +146,7 @@ mod tests {
             sentence.starts_with("ext4, xfs and btrfs were on one disk"),
             "{sentence}"
         );
-        assert!(sentence.contains("slow down the others"), "{sentence}");
+        assert!(sentence.contains("the others must wait"), "{sentence}");
     }
 
     /// Stacks that are torn down before the next one is set up use the same disk in turn, as they

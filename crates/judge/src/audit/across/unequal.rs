@@ -86,7 +86,7 @@ fn one(run: &RunReading<'_>, disturbance: &Disturbance) -> Option<Unlike> {
     unequal.then(|| Unlike {
         check: disturbance.check,
         sentence: format!(
-            "disturbed unequally: {words} {} of {} trials of {} and {} of {} of {}, so a part of the difference is not the storage's",
+            "{words} {} of {} trials of {}, but {} of {} of {}: a part of the difference is not the storage's",
             most.1.0,
             most.1.1,
             run.name(most.0),
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(one.len(), 1, "{one:?}");
         assert!(
             one[0].sentence.contains(
-                "I/O of other processes disturbed 15 of 15 trials of xfs and 0 of 15 of ext4"
+                "I/O of other processes disturbed 15 of 15 trials of xfs, but 0 of 15 of ext4"
             ),
             "{one:?}"
         );

@@ -8,6 +8,7 @@ pub(super) mod lasting;
 pub(super) mod line;
 pub(super) mod one_kernel;
 pub(super) mod options;
+pub(super) mod parameter;
 pub(super) mod place;
 pub(super) mod plain;
 pub(super) mod share;

@@ -26,7 +26,17 @@ const SHARED: [&str; 17] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 24] = [
+const ELSEWHERE: [(&str, &[&str], &str); 26] = [
+    (
+        "crates/judge/src/audit/across/space.rs",
+        &["age"],
+        "the name of a column",
+    ),
+    (
+        "crates/machine/src/host/local.rs",
+        &["fill"],
+        "what is done to a file, in a message",
+    ),
     (
         "crates/base/src/event/figure.rs",
         &["devices"],

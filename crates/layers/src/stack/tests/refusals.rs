@@ -4,6 +4,7 @@ use crate::stack::ALL;
 use crate::stack::common::options::ANY;
 use crate::stack::common::words::OptionValue;
 use crate::stack::testing::try_layer;
+use stackrace_base::setting::written::with_zeros;
 
 /// Every line is refused at a place, in these words, with help.
 fn assert_refused(lines: &[(&str, &str)]) {
@@ -360,4 +361,34 @@ fn consistency_policies_are_refused_where_they_cannot_be_had() {
             "made with all members",
         ),
     ]);
+}
+
+/// Settings of layers for which 0 does something real; it is refused for all others.
+const ZEROS: &[&str] = &[
+    "delay of drbd",
+    "to of fill",
+    "latency of lab-disks",
+    "delay of nfs",
+    "wbt of queue",
+    "vm.dirty_writeback_centisecs of sysctl",
+    "vm.dirtytime_expire_seconds of sysctl",
+    "vm.swappiness of sysctl",
+    "vm.page-cluster of sysctl",
+    "special of zpool",
+    "log of zpool",
+    "cache of zpool",
+];
+
+/// A size or a number of 0 that makes no sense is not found out when the stack is built.
+#[test]
+fn a_setting_of_zero_is_refused_or_does_something() {
+    let mut accepted = Vec::new();
+    for kind in ALL {
+        for (name, settings) in with_zeros(kind.settings, kind.example).unwrap() {
+            if settings.check_all().is_empty() && (kind.parse)(&settings).is_ok() {
+                accepted.push(format!("{name} of {}", kind.name));
+            }
+        }
+    }
+    assert_eq!(accepted, ZEROS);
 }

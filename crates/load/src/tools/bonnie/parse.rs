@@ -182,7 +182,8 @@ fn agree(table: &BonnieReport, csv: &BonnieReport, line: usize) -> Result<(), Im
             line,
             format!("this line and the table above it disagree: {what}"),
             "one of them was changed: give the text as bonnie++ printed it, or only the line",
-        )),
+        )
+        .contradicting()),
     }
 }
 

@@ -91,11 +91,11 @@ pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
     }
     match (reports.is_empty(), out_of_files) {
         (false, _) => Ok(reports),
-        (true, Some(line)) => Err(ImportError {
-            line,
-            what: "the run ran out of files, and PostMark prints no report then".to_owned(),
-            next: "give it more files or fewer transactions".to_owned(),
-        }),
+        (true, Some(line)) => Err(ImportError::at(
+            line - 1,
+            "the run ran out of files, and PostMark prints no report then",
+            "give it more files or fewer transactions",
+        )),
         (true, None) => Err(misread(
             lines.len().max(1),
             "there is no report of PostMark in it".to_owned(),
@@ -104,11 +104,11 @@ pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
 }
 
 fn misread(line: usize, what: String) -> ImportError {
-    ImportError {
-        line,
+    ImportError::at(
+        line - 1,
         what,
-        next: "take the whole output of PostMark, unchanged".to_owned(),
-    }
+        "take the whole output of PostMark, unchanged",
+    )
 }
 
 /// The settings a line of a configuration shows.

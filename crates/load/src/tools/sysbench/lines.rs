@@ -126,11 +126,7 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn misread(&self, what: impl Into<String>) -> ImportError {
-        ImportError {
-            line: self.at + 1,
-            what: what.into(),
-            next: WHOLE.to_owned(),
-        }
+        ImportError::at(self.at, what, WHOLE)
     }
 
     /// A mistake in the line just taken.

@@ -2,8 +2,16 @@
 
 use std::path::Path;
 
-/// Directories of the parameters of the kernel's modules, and of the loopback device.
-const PARAMETERS: [&str; 2] = ["/sys/module", "/sys/class/net/lo"];
+/// Directories of the parameters of the kernel's modules, of the loopback device, and of sysctls.
+const PARAMETERS: [&str; 4] = [
+    "/sys/module",
+    "/sys/class/net/lo",
+    "/proc/sys/vm",
+    "/proc/sys/net/core",
+];
+
+/// The file with the governor of a processor's clock.
+const GOVERNOR: &str = "cpufreq/scaling_governor";
 
 /// Files of a device's queue that can be written.
 const QUEUE: [&str; 5] = [
@@ -17,8 +25,14 @@ const QUEUE: [&str; 5] = [
 /// Value of each of them until it is written.
 pub(super) const BEFORE: &str = "{before}";
 
+/// What is written there is done, and kept nowhere.
+const DONE: &str = "/proc/sys/vm/drop_caches";
+
 /// Returns true if a file is one of them.
 pub(super) fn is_parameter(path: &Path) -> bool {
     let of_queue = path.starts_with("/sys/block") && QUEUE.iter().any(|file| path.ends_with(file));
-    of_queue || PARAMETERS.iter().any(|place| path.starts_with(place))
+    if path == Path::new(DONE) {
+        return false;
+    }
+    of_queue || path.ends_with(GOVERNOR) || PARAMETERS.iter().any(|place| path.starts_with(place))
 }

@@ -161,10 +161,38 @@ fn lines(words: &[&str]) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// A Job whose pods wait to be clients: all it does is stay.
-pub(super) fn manifest(job: &str, count: usize, directories: &[String]) -> String {
-    let mount = directories.first().map_or("/mnt/storage", String::as_str);
-    format!(
+/// A Job whose pods wait to be clients: all it does is stay. Each directory is a volume of its own.
+///
+/// # Errors
+/// Kubernetes takes no such name.
+pub(super) fn manifest(job: &str, count: usize, directories: &[String]) -> Result<String, Failure> {
+    let sign = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let inner = job.chars().all(|letter| sign(letter) || letter == '-');
+    // Pods are named after their Job, its number and a word of five letters.
+    if !(inner && job.starts_with(sign) && job.ends_with(sign) && job.len() <= JOB_NAME_MAX) {
+        return Err(Failure::usage(format!(
+            "--clients kubernetes:{job}: Kubernetes takes no such name for a Job"
+        ))
+        .next("write small letters, digits and hyphens, 52 at most: kubernetes:storage-clients"));
+    }
+    // The modes that a claim must allow; one pod alone needs less.
+    let modes = match count {
+        1 => "ReadWriteOnce or ReadWriteMany",
+        _ => "ReadWriteMany",
+    };
+    let (mut mounts, mut volumes) = (String::new(), String::new());
+    for (number, directory) in (1..).zip(directories) {
+        // A text of JSON is one of YAML, whatever signs are in it.
+        let path = serde_json::Value::from(directory.as_str());
+        mounts.push_str(&format!(
+            "        - {{ name: storage-{number}, mountPath: {path} }}\n"
+        ));
+        volumes.push_str(&format!(
+            "      - name: storage-{number}
+        persistentVolumeClaim: {{ claimName: CLAIM-{number} }}  # yours for {path}: {modes}\n"
+        ));
+    }
+    Ok(format!(
         "apiVersion: batch/v1
 kind: Job
 metadata:
@@ -189,13 +217,13 @@ spec:
         image: debian:12
         command: [sleep, infinity]
         volumeMounts:
-        - {{ name: storage, mountPath: {mount} }}
-      volumes:
-      - name: storage
-        persistentVolumeClaim: {{ claimName: CLAIM }}  # yours, ReadWriteMany
-"
-    )
+{mounts}      volumes:
+{volumes}"
+    ))
 }
+
+/// Characters of a Job's name that leave room for the names of its pods, which Kubernetes limits to 63.
+const JOB_NAME_MAX: usize = 52;
 
 #[cfg(test)]
 mod tests {
@@ -229,6 +257,26 @@ mod tests {
         assert!(names("mpirun:/nowhere").unwrap_err().contains("/nowhere"));
         // What begins with a hyphen would be an option of the launcher.
         assert!(names("srun:--help").is_err());
+    }
+
+    #[test]
+    fn every_directory_is_mounted_into_every_pod() {
+        let directories = ["/mnt/a".to_owned(), "/mnt/b: #1 \"x\"".to_owned()];
+        let job = manifest("meter", 2, &directories).unwrap();
+        for part in [
+            "- { name: storage-1, mountPath: \"/mnt/a\" }",
+            "- { name: storage-2, mountPath: \"/mnt/b: #1 \\\"x\\\"\" }",
+            "{ claimName: CLAIM-1 }  # yours for \"/mnt/a\": ReadWriteMany",
+            "{ claimName: CLAIM-2 }",
+        ] {
+            assert!(job.contains(part), "{part}: {job}");
+        }
+        let alone = manifest("meter", 1, &directories).unwrap();
+        assert!(alone.contains("ReadWriteOnce or ReadWriteMany"), "{alone}");
+        let long = "x".repeat(53);
+        for name in ["", "Meter", "-a", "a-", "a_b", "a: b", &long] {
+            assert!(manifest(name, 2, &directories).is_err(), "{name}");
+        }
     }
 
     #[test]

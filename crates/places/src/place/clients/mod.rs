@@ -373,7 +373,7 @@ pub fn manifest(study: &mut Study, options: ClientsOptions<'_>) -> Result<Option
     let directories = taken::directories(study);
     let directories = directories.iter().map(|path| path.shown().to_string());
     let directories: Vec<String> = directories.collect();
-    Ok(Some(launcher::manifest(job, count as usize, &directories)))
+    launcher::manifest(job, count as usize, &directories).map(Some)
 }
 
 /// Says what is started where, and what the study would do there.

@@ -52,7 +52,7 @@ pub fn missing(
             Ok(image) => {
                 let needs = needs(&part);
                 lines.extend(of_image(&needs, &image));
-                if let Some(kernel) = GuestKernel::of(&host, &image) {
+                if let Some(kernel) = GuestKernel::of(&host, &image, &needs) {
                     lines.extend(kernel.lacks(&needs, image.system));
                 }
             }
@@ -180,6 +180,25 @@ fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     lines
 }
 
+/// Prints those lines of lists in an image that have what is asked for: whole lists are longer than what is kept of
+/// a command.
+const FOUND: &str = r#"unsquashfs -cat "$@" | grep -E "$0""#;
+/// The module of an image's own file system, which every kernel of the lab has.
+const ROOT: &str = "squashfs";
+
+/// The lines that are needed, as an expression of grep.
+fn wanted(needs: &[Needs]) -> String {
+    let modules = needs.iter().flat_map(|needs| needs.drivers);
+    let modules = modules.map(|driver| driver.module);
+    let systems = needs.iter().filter_map(|needs| needs.file_system);
+    let names = systems.chain(modules).chain([ROOT]);
+    let lines = names.map(|name| {
+        let file = name.replace(['-', '_'], "[-_]");
+        format!(r"^([^:]*/)?{file}\.ko|^alias fs-{name} ")
+    });
+    lines.collect::<Vec<_>>().join("|")
+}
+
 /// What the kernel of an image can load, read from the image before a guest is started.
 struct GuestKernel {
     /// Release of the kernel: `6.12.118+deb13-amd64`.
@@ -189,17 +208,19 @@ struct GuestKernel {
 }
 
 impl GuestKernel {
-    /// Reads the lists of an image; `None` if the tool is missing, or the image has them elsewhere: then the
-    /// guest itself tells.
-    fn of(host: &dyn Host, image: &SystemImage) -> Option<Self> {
+    /// Reads what the lists of an image have of what is needed; `None` if the tool is missing, or the image has them
+    /// elsewhere: then the guest itself tells.
+    fn of(host: &dyn Host, image: &SystemImage, needs: &[Needs]) -> Option<Self> {
         let release = image.image.kernel().to_owned();
         let root = image.image.dir().join("root.squashfs");
-        let mut words = argv(["unsquashfs", "-cat"]);
+        let mut words = argv(["sh", "-c", FOUND, &wanted(needs)]);
         words.push(root.into_os_string());
         for list in ["modules.dep", "modules.builtin", "modules.alias"] {
             words.push(format!("usr/lib/modules/{release}/{list}").into());
         }
         let mut lists = host.must(&words).ok()?.stdout;
+        // The image itself is of this kind: lists without it were not read.
+        lists.lines().any(|line| is_of(line, ROOT)).then_some(())?;
         // What needs no device and is known here is a part of every kernel, in no list of modules.
         let known = host.read_text(Path::new("/proc/filesystems"));
         for line in known.unwrap_or_default().lines() {
@@ -265,6 +286,39 @@ fn no_room(context: &Context, study: &Study) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn with(layer: &str) -> Study {
+        let text = format!(
+            "title = \"t\"\n[[stack]]\nloop = {{ size = \"1 GiB\" }}\n[[stack]]\n{layer}\n\
+             [[workload]]\nfiles = {{ count = 10 }}\n"
+        );
+        let kinds = stackrace_study::study::Kinds::real();
+        stackrace_study::study::parse("t.toml", text.as_bytes(), &kinds).unwrap()
+    }
+
+    /// A list of modules alone has a hundred kilobytes.
+    #[test]
+    fn what_stands_late_in_a_long_list_is_found() {
+        let list = "unsquashfs() { i=0; while [ $i -lt 4000 ]; do i=$((i + 1)); \
+                    echo kernel/drivers/some/long/path/to/module-$i.ko:; done; \
+                    echo kernel/fs/squashfs/squashfs.ko:; echo kernel/drivers/md/dm-mod.ko.xz:; \
+                    echo alias fs-ext3 ext4; }; ";
+        let needs = needs(&with("ext3 = {}"));
+        let said = LocalHost::new(Arc::new(|_| ()))
+            .must(&argv([
+                "sh",
+                "-c",
+                &format!("{list}{FOUND}"),
+                &wanted(&needs),
+            ]))
+            .unwrap();
+        let kernel = GuestKernel {
+            release: "6.12.1-lab".to_owned(),
+            lists: said.stdout,
+        };
+        assert!(kernel.knows("ext3") && kernel.has(ROOT), "{}", kernel.lists);
+        assert!(!kernel.has("dm_mod"), "what is not asked for is left out");
+    }
+
     #[test]
     fn what_the_kernel_of_an_image_lacks_is_told_by_name() {
         let kernel = GuestKernel {
@@ -273,15 +327,7 @@ mod tests {
                     kernel/drivers/md/dm-mod.ko\nalias fs-ext2 ext4\nalias fs-xfs xfs\n"
                 .to_owned(),
         };
-        let stack = |line: &str| {
-            let text = format!(
-                "title = \"t\"\n[[stack]]\nloop = {{ size = \"1 GiB\" }}\n[[stack]]\n{line}\n\
-                 [[workload]]\nfiles = {{ count = 10 }}\n"
-            );
-            let kinds = stackrace_study::study::Kinds::real();
-            let study = stackrace_study::study::parse("t.toml", text.as_bytes(), &kinds).unwrap();
-            kernel.lacks(&needs(&study), &system::ALL[0])
-        };
+        let stack = |line: &str| kernel.lacks(&needs(&with(line)), &system::ALL[0]);
         for known in ["xfs = {}", "ext2 = {}", "ext4 = {}"] {
             let lacks = stack(known);
             let lacks = lacks.iter().filter(|line| line.contains("file system"));

@@ -45,6 +45,11 @@ pub fn check(study: &Study) -> Result<(), Failure> {
         // It writes the whole device in the blocks of the workload, and waits until the speed is steady.
         wrong.push("preconditioning needs this program there; leave it out".to_owned());
     }
+    if !study.together.is_empty() {
+        wrong.push(
+            "workloads at the same time need this program there; leave out together".to_owned(),
+        );
+    }
     if study.crash.is_some() {
         wrong.push("power cuts are made in the lab alone; leave [crash] out".to_owned());
     }

@@ -192,7 +192,7 @@ impl<'a> Conductor<'a> {
             return "no client took part".to_owned();
         };
         format!(
-            "the clients did not measure {name} at the same time: {} began {} after the first, when {} had ended after {}; give them more to do",
+            "the clients did not measure {name} at the same time: {} began {} after the first, and {} had ended by then, after {}; give them more to do",
             late.part.client,
             unit::time_ns(began.began_ns as f64),
             early.part.client,

@@ -85,18 +85,30 @@ fn chart(
         title: facet_title(workload, part, all <= SERIES_MAX),
         desc: format!("{workload}: one point per run, one line per configuration, changes ringed."),
         x: Axis::over(Scale::Linear, [0.5, runs.len() as f64 + 0.5].into_iter()),
-        x_name: "run".to_owned(),
-        // Half a run is none.
-        x_label: &|value| match (value - value.round()).abs() < 1e-9 {
-            true => format!("{value:.0}"),
-            false => String::new(),
-        },
+        x_name: "began (UTC)".to_owned(),
+        x_label: &|value| began(runs, value),
         y: Axis::from_zero(ends.into_iter()),
         y_name: metric.unwrap_or_default(),
         y_label: &|value| figure::tick(unit, value),
         lines: lines.collect(),
         limits: Vec::new(),
     })
+}
+
+/// The day on which the run at a place of the axis began; its time where all began on one day. Half a run is none.
+fn began(runs: &[&Record], place: f64) -> String {
+    let date = |run: &&Record| run.started_at().get(..10).unwrap_or_default().to_owned();
+    let day = runs.first().map(date);
+    let one_day = runs.iter().all(|run| Some(date(run)) == day);
+    let run = match (place - place.round()).abs() < 1e-9 && place >= 1.0 {
+        true => runs.get(place.round() as usize - 1),
+        false => None,
+    };
+    let of_it = |run: &&Record| {
+        let part = if one_day { 11..16 } else { 2..10 };
+        run.started_at().get(part).unwrap_or_default().to_owned()
+    };
+    run.map(of_it).unwrap_or_default()
 }
 
 /// The index that the newest run with this configuration gives it: it has the colour of that page.

@@ -1,16 +1,16 @@
 //! Latency: the share of operations that took at least this long.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
 use hdrhistogram::Histogram;
 use maud::{Markup, html};
 use stackrace_stats::elementary::log10;
 
 use super::plots::facet_title;
+use super::tables::table;
 use crate::report::chart::{Axis, ChartLine, Gallery, LineChart, Plot, SERIES_MAX, Scale, line};
 use crate::report::figure;
-use stackrace_base::event::{Ended, histogram};
+use crate::report::latencies;
+#[cfg(any(test, feature = "testing"))]
+use stackrace_base::event::histogram;
 use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
@@ -18,14 +18,10 @@ use stackrace_results::record::Record;
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 4;
 
-/// Histograms of all complete trials, merged: workload, phase and title (phase and kind of
-/// operation), then configuration. Phases are kept apart: they do different things.
-type Merged = BTreeMap<(usize, usize, String), BTreeMap<usize, Histogram<u64>>>;
-
 /// One chart per workload and kind of operation, at most eight configurations in each.
 pub(super) fn latency(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let mut charts = Vec::new();
-    for ((workload, _, op), histograms) in &merged(record) {
+    for ((workload, _, op), histograms) in &latencies::merged(record) {
         let lines: Vec<ChartLine> = verdict
             .configurations
             .iter()
@@ -69,31 +65,14 @@ pub(super) fn latency(record: &Record, verdict: &Verdict, gallery: &Gallery) -> 
                 div class="facets" { @for chart in more { (gallery.captioned(chart)) } }
             }
         }
-    }
-}
-
-fn merged(record: &Record) -> Merged {
-    let mut merged = Merged::new();
-    for trial in record.trials().filter(|t| t.ended == Ended::Complete) {
-        for (at, phase) in trial.phases.iter().enumerate() {
-            for op in &phase.operations {
-                // Phases of one workload may have the same operations: then the title needs both.
-                let title = if trial.phases.len() > 1 {
-                    format!("{}, {}", phase.name, op.op)
-                } else {
-                    op.op.clone()
-                };
-                let of = merged.entry((trial.workload, at, title)).or_default();
-                let sum = match of.entry(trial.configuration) {
-                    Entry::Occupied(sum) => Some(sum.into_mut()),
-                    Entry::Vacant(place) => histogram::empty().map(|sum| place.insert(sum)),
-                };
-                // One that cannot be read is left out, as a trial without a histogram is.
-                let _ = sum.and_then(|sum| histogram::add(&op.histogram, sum));
+        details {
+            summary { "Mean, deviation and percentiles" }
+            @for of_one in latencies::tables(record, verdict, true) {
+                h3 { (of_one.title) }
+                (table(&of_one))
             }
         }
     }
-    merged
 }
 
 /// The curve of a histogram as a log holds it; `None` if it holds nothing that can be read.

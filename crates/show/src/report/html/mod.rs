@@ -8,9 +8,11 @@ mod audit;
 mod durability;
 mod effects;
 mod environment;
+mod heat;
 mod history;
 mod latency;
 mod live;
+mod money;
 mod plots;
 mod sheet;
 mod sweep;
@@ -62,6 +64,20 @@ struct Section {
     title: &'static str,
     content: Markup,
 }
+
+/// Parts that a phone shows when they are opened: why, and how it was measured.
+const FOLDED: [&str; 10] = [
+    "audit",
+    "clients",
+    "latency",
+    "time",
+    "cost",
+    "method",
+    "environment",
+    "commands",
+    "study",
+    "trials",
+];
 
 /// Style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
@@ -128,8 +144,13 @@ fn body_with(
         }
         @for section in &sections {
             section id=(section.id) {
-                h2 { (section.title) }
-                (section.content)
+                @if FOLDED.contains(&section.id) {
+                    // Wide pages and paper show it all the same: see the style sheet.
+                    details class="part" { summary { h2 { (section.title) } } (section.content) }
+                } @else {
+                    h2 { (section.title) }
+                    (section.content)
+                }
             }
         }
     }
@@ -168,7 +189,12 @@ fn sections(
         (
             "sweep",
             "By size and number",
-            sweep::sweep(record, verdict, gallery),
+            html! { (heat::heat(record, verdict)) (sweep::sweep(record, verdict, gallery)) },
+        ),
+        (
+            "money",
+            "Cost and performance",
+            money::scatter(record, verdict, gallery),
         ),
         (
             "latency",
@@ -219,7 +245,7 @@ fn answer(
             p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }
             p class="verdict" { (prose(&verdict.sentence)) }
-            @for detail in &verdict.details { p { (prose(detail)) } }
+            @for detail in verdict.details.iter().chain(&options.standing) { p { (prose(detail)) } }
             ul class="facts" {
                 @for fact in content::facts(record, verdict) { li { (fact) } }
             }

@@ -49,7 +49,7 @@ pub(super) fn hero(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Mar
                 @if !first.is_empty() {
                     figure {
                         figcaption {
-                            (title) ". Above 1 the one named first is better; the colour is its own. The band marks "
+                            (title) ". Above 1 the one named first is better. The band marks "
                             "differences too small to matter (the margin)."
                         }
                         (gallery.hang(forest("forest", title, verdict.margin, &first).with(shapes(&first))))

@@ -44,11 +44,11 @@ fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
 
 /// Kind of amount along the axis.
 #[derive(Clone, Copy)]
-struct Along {
+pub(super) struct Along {
     /// A level's place; `None` if it has none there.
-    place: fn(&str) -> Option<u64>,
+    pub(super) place: fn(&str) -> Option<u64>,
     /// Label of a place.
-    label: fn(f64) -> String,
+    pub(super) label: fn(f64) -> String,
 }
 
 const BYTES: Along = Along {
@@ -60,8 +60,8 @@ const COUNT: Along = Along {
     label: |value| format!("{value:.0}"),
 };
 
-/// Kind of amount that the levels of a factor are; `None` if they make no curve.
-fn along(verdict: &Verdict, factor: usize) -> Option<Along> {
+/// Kind of amount that the levels of a factor are; `None` if they are no amounts, or fewer than `least`.
+pub(super) fn along_of(verdict: &Verdict, factor: usize, least: usize) -> Option<Along> {
     [BYTES, COUNT].into_iter().find(|along| {
         let rows = verdict.configurations.iter();
         let places = rows.map(|row| (along.place)(row.levels.get(factor)?));
@@ -71,12 +71,12 @@ fn along(verdict: &Verdict, factor: usize) -> Option<Along> {
         };
         places.sort_unstable();
         places.dedup();
-        places.len() >= SIZES_MIN
+        places.len() >= least
     })
 }
 
 fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Chart>) {
-    let Some(along) = along(verdict, factor) else {
+    let Some(along) = along_of(verdict, factor, SIZES_MIN) else {
         return;
     };
     let size = |row: &ConfigurationRow| (along.place)(row.levels.get(factor)?);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use crate::report::content::{TextRow, TextTable};
-use crate::report::figure;
+use crate::report::figure::{self, MISSING};
 use stackrace_base::event::{Ended, Event, LayerFacts, Observation, OperationObservation};
 use stackrace_base::unit;
 use stackrace_results::record::Record;
@@ -55,7 +55,7 @@ fn ended(trial: &Observation) -> (&'static str, Option<&str>) {
 fn named<T>(of: &[T], at: usize, name: impl Fn(&T) -> &String) -> String {
     // A log is read from a file: an index in it may point nowhere.
     of.get(at)
-        .map_or_else(|| figure::MISSING.to_owned(), |of| name(of).clone())
+        .map_or_else(|| MISSING.to_owned(), |of| name(of).clone())
 }
 
 /// Every trial, complete or not, in the order they ended.
@@ -112,12 +112,12 @@ fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> TextRow 
             format!("{}.{}", trial.round, trial.position + 1),
             named(&head.configurations, trial.configuration, |t| &t.name),
             named(&head.workloads, trial.workload, |w| &w.name),
-            value.map_or(figure::MISSING.to_owned(), |value| {
+            value.map_or(MISSING.to_owned(), |value| {
                 figure::value(metric.map_or("", |metric| &metric.unit), value)
             }),
             // Nothing was timed here.
             match record.imported() || trial.elapsed_ns == 0 {
-                true => figure::MISSING.to_owned(),
+                true => MISSING.to_owned(),
                 false => unit::time_ns(trial.elapsed_ns as f64),
             },
             ended.to_owned(),
@@ -256,9 +256,11 @@ fn operations(trial: &Observation) -> Markup {
             op.op.clone(),
             op.count.to_string(),
             unit::bytes(op.bytes),
+            ns(op.latency_ns_min),
             ns(op.latency_ns_p50),
             ns(op.latency_ns_p95),
             ns(op.latency_ns_p99),
+            op.latency_ns_p999.map_or(MISSING.to_owned(), ns),
             ns(op.latency_ns_max),
         ])
     };
@@ -275,9 +277,11 @@ fn operations(trial: &Observation) -> Markup {
         "operation",
         "count",
         "bytes",
+        "min",
         "p50",
         "p95",
         "p99",
+        "p99.9",
         "max",
     ];
     let engines: Vec<String> = trial

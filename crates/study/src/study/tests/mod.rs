@@ -7,7 +7,9 @@ mod laws;
 mod reading;
 mod refusals;
 mod require;
+mod schema;
 mod table;
+mod together;
 
 use proptest::prelude::*;
 

@@ -288,3 +288,22 @@ fn without_title() -> String {
     let lines = GOOD.lines().filter(|line| !line.starts_with("title"));
     lines.map(|line| format!("{line}\n")).collect()
 }
+
+/// One would be measured under what the other one set.
+#[test]
+fn stacks_that_stand_together_do_not_set_the_machine() {
+    let text = |trial: &str| {
+        format!(
+            "[factors]\nreadily = [10, 60]\n[[stack]]\ntmpfs = {{ size = \"1 MiB\" }}\n[[stack]]\n\
+             sysctl = {{ \"vm.swappiness\" = \"{{readily}}\" }}\n[[workload]]\nfiles = {{ count = 10 }}\n\
+             [trial]\n{trial}\n"
+        )
+    };
+    let read = |trial: &str| parse("t.toml", text(trial).as_bytes(), &Kinds::real());
+    assert!(read("order = \"turns\"").is_ok());
+    for together in ["order = \"adjacent\"", "provision = \"once\""] {
+        let errors = read(together).err().unwrap();
+        let said = errors[0].to_string();
+        assert!(said.contains("sysctl sets the whole machine"), "{said}");
+    }
+}

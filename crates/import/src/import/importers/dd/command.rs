@@ -30,6 +30,8 @@ pub(super) struct DdCommand {
     pub(super) prompt: String,
     /// Set if a loop of the shell may run it many times.
     pub(super) repeats: bool,
+    /// A word that dd would refuse, so that the line was no such command, or was broken within a word.
+    pub(super) unread: Option<String>,
 }
 
 /// Every `dd` in a line of a shell, in order.
@@ -70,6 +72,26 @@ fn prompt(before: &[&str]) -> String {
         .to_owned()
 }
 
+/// Returns true if a line has an operand of dd and no `dd`: the rest of a command that was folded.
+pub(super) fn goes_on(line: &str) -> bool {
+    line.split_whitespace().any(is_operand) && commands(line).is_empty()
+}
+
+fn is_operand(word: &str) -> bool {
+    let (name, value) = word.split_once('=').unwrap_or_default();
+    OPERANDS.contains(&name) && !value.is_empty()
+}
+
+/// Returns true if the value of an operand ends in the name of another.
+fn glued(word: &str) -> bool {
+    let names = word.rsplit_once('=').map_or("", |(names, _)| names);
+    OPERANDS.into_iter().any(|name| {
+        let before = names.strip_suffix(name);
+        // A file may be called so: "of=/mnt/bs=1M".
+        before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+    })
+}
+
 impl DdCommand {
     /// Takes the words behind `dd` as far as they are its own.
     fn take(&mut self, words: &[&str]) {
@@ -97,11 +119,24 @@ impl DdCommand {
             let plain: String = word.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
             let ends = plain.find([';', '&', '|', ')', '`', '>']);
             let own = &plain[..ends.unwrap_or(plain.len())];
-            match own.split_once('=') {
-                Some((name, value)) if !self.set(name, value) => return,
-                Some(_) => {}
-                None if own.starts_with("--") => {}
-                None => return,
+            let known = match own.split_once('=') {
+                Some((name, value)) => self.set(name, value),
+                None => own.starts_with("--"),
+            };
+            if !known {
+                // What follows one word that is none is prose, unless it is an operand or the end.
+                let next = words.next();
+                let broken = next.is_none_or(is_operand)
+                    && !own.is_empty()
+                    && own
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || "/._-,=".contains(c));
+                self.unread = (broken && ends.is_none()).then(|| own.to_owned());
+                return;
+            }
+            // Two operands without the blank between them (`bs=1Mcount=9`), or one that goes on elsewhere.
+            if own.ends_with(['=', ',']) || own.split('=').count() > 2 && glued(own) {
+                self.unread = Some(own.to_owned());
             }
             if ends.is_some() {
                 return;
@@ -263,6 +298,26 @@ mod tests {
             assert_eq!(one(line).direction(), direction, "{line}");
         }
         assert!(commands("I ran dd on it, and then").is_empty());
+    }
+
+    #[test]
+    fn a_word_that_dd_would_refuse_is_not_passed_over() {
+        for (line, word) in [
+            ("$ dd if=/dev/zero of=/mnt/tes tfile bs=1M count=9", "tfile"),
+            ("$ dd if=/dev/zero of=t bs=1M count=10 24", "24"),
+            ("$ dd if=/dev/zero of=t bs=1Mcount=1024", "bs=1Mcount=1024"),
+            ("$ dd if=/dev/zero of=toflag=direct", "of=toflag=direct"),
+        ] {
+            assert_eq!(one(line).unread.as_deref(), Some(word), "{line}");
+        }
+        for line in [
+            "$ dd if=/dev/zero of=/mnt/bs=1M/t count=9",
+            "I ran dd if=/dev/zero of=t count=9 and got this",
+            "$ dd if=/dev/zero of=t bs=1M # on the first disk",
+            "$ dd if=/dev/zero of=t bs=1M | tail",
+        ] {
+            assert_eq!(one(line).unread, None, "{line}");
+        }
     }
 
     #[test]

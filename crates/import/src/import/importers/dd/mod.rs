@@ -9,7 +9,7 @@ mod command;
 mod group;
 mod line;
 
-use command::commands;
+use command::{commands, goes_on};
 use group::{DdReport, Group};
 use line::{Copied, RESULT, Records, copied, is_result, records};
 use stackrace_base::printed::text::{TextLine, lines};
@@ -32,8 +32,13 @@ pub(super) const IMPORTER: Importer = Importer {
 const BEFORE: &str = "\"… records in\" and \"… records out\" before it";
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
-    let mut reader = Reader::default();
-    for line in lines(text) {
+    let all = lines(text);
+    let columns = all.iter().map(|line| line.text.chars().count());
+    let mut reader = Reader {
+        longest: columns.max().unwrap_or(0),
+        ..Reader::default()
+    };
+    for line in all {
         if let Some(counts) = records(line) {
             reader.count(line, counts?)?;
         } else if is_result(line) {
@@ -57,6 +62,10 @@ struct Reader<'a> {
     held: Vec<(TextLine<'a>, Copied)>,
     /// A command that goes on in the next line.
     shell: String,
+    /// The line in which a command ended, if one did.
+    command: Option<TextLine<'a>>,
+    /// Columns of the longest line: a window is not wider where it folded one.
+    longest: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -132,9 +141,28 @@ impl<'a> Reader<'a> {
         }
         self.shell.clear();
         let found = commands(&whole);
+        // To pass over the rest of a command would make work of other flags the same work.
+        let before = self.command.filter(|before| before.index + 1 == line.index);
+        // What time(1) says of a command goes on with its times.
+        let full = |before: TextLine<'_>| {
+            before.text.chars().count() >= self.longest && !before.text.contains("being timed:")
+        };
+        let said = ["dd: ", "[sudo] ", "Password"]
+            .iter()
+            .any(|own| trimmed.starts_with(own));
+        let goes_on = |before| goes_on(trimmed) || found.is_empty() && !said && full(before);
+        if before.is_some_and(goes_on) {
+            return Err(line.rest_of_command());
+        }
         if found.is_empty() {
+            // Its name may be the last word that fitted.
+            self.command = trimmed.ends_with(" dd").then_some(line).or(self.command);
             return Ok(());
         }
+        if let Some(word) = found.iter().find_map(|command| command.unread.as_ref()) {
+            return Err(line.refuse(format!("an operand of dd where \"{word}\" is")));
+        }
+        self.command = Some(line);
         match self.groups.last_mut() {
             Some(group) if group.reports.is_empty() => group.commands.extend(found),
             _ => self.groups.push(Group {

@@ -52,6 +52,12 @@ pub(super) fn read(text: &str, all: &[TextLine<'_>]) -> Result<Vec<Imported>, Im
                 .map(|word| word.trim_matches('"'))
                 .collect();
             head = None;
+            // Each word is quoted: what follows with a quote is the rest of a folded command.
+            let next = all.get(line.index + 1).copied().unwrap_or(line);
+            let glued = rest.contains("\"\"");
+            if next.text.contains('"') || glued || rest.matches('"').count() % 2 != 0 {
+                return Err(next.rest_of_command());
+            }
         } else if let Some((name, values)) = row {
             let begins = line.text.len() - line.text.trim_start().len() <= head.unwrap_or(0);
             let mut name = name.trim();

@@ -30,6 +30,8 @@ const COMPLETE: &str = "iozone test complete.";
 struct Output<'a> {
     version: Option<&'a str>,
     command: &'a str,
+    /// The line that shows it.
+    command_at: Option<usize>,
     unit: Option<Unit>,
     /// The line above the names of the columns.
     above: &'a str,
@@ -70,15 +72,28 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     Ok(results)
 }
 
+/// Returns true if a line below a command is the rest of it. Banners are indented, as heads of tables are: what
+/// stands at the margin is of the shell.
+fn is_rest(line: TextLine<'_>, banner: bool) -> bool {
+    let mut words = line.text.split(' ').filter(|word| !word.is_empty());
+    let option = words.clone().any(|word| word.starts_with('-'));
+    let at_margin = line.text.starts_with(|c: char| !c.is_whitespace());
+    at_margin && (banner || option || words.nth(1).is_none())
+}
+
 impl<'a> Output<'a> {
     /// Takes one line; `open`: the text does not end with a line break, so that its last line may have
     /// lost something.
     fn take(&mut self, line: TextLine<'a>, open: bool) -> Result<(), ImportError> {
         let text = line.text.trim();
+        if self.command_at.is_some_and(|at| at + 1 == line.index) && is_rest(line, self.begun) {
+            return Err(line.rest_of_command());
+        }
         if let Some(version) = line.after("Version $Revision:") {
             self.version = version.strip_suffix('$').map(str::trim);
         } else if let Some(command) = line.after("Command line used:") {
             self.command = command;
+            self.command_at = Some(line.index);
         } else if text == "Output is in kBytes/sec" {
             self.unit = Some(Unit::KibPerSecond);
         } else if text == "OPS Mode. Output is in operations per second." {
@@ -103,22 +118,24 @@ impl<'a> Output<'a> {
             } else {
                 // Behind a table that was pasted alone anything may follow.
                 self.table = None;
-                self.note_command(text);
+                self.note_command(line);
             }
         } else if self.begun && is_figures(text) {
             return Err(line.refuse("the head of the table before it"));
         } else {
             self.above = line.text;
-            self.note_command(text);
+            self.note_command(line);
         }
         Ok(())
     }
 
     /// Takes the command from a prompt, where there is no banner that repeats it.
-    fn note_command(&mut self, text: &'a str) {
+    fn note_command(&mut self, line: TextLine<'a>) {
+        let text = line.text.trim();
         let is_iozone = |word: &str| matches!(word.rsplit('/').next(), Some("iozone" | "iozone3"));
         let at = text.split(' ').position(is_iozone);
         if let Some(at) = at.filter(|_| !self.begun && text.contains(" -")) {
+            self.command_at = Some(line.index);
             let words = text.splitn(at + 1, ' ').last();
             self.command = words.unwrap_or_default();
             let option = |name: &str| self.command.split(' ').any(|word| word == name);

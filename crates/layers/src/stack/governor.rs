@@ -1,0 +1,214 @@
+//! The governor of the processors' clock (cpufreq): set on every processor, read back, and written back when the
+//! stack is torn down.
+
+use crate::stack::common::parameter::{self, AskedParameter};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind, Tried};
+use crate::stack::setup::Setup;
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, choice};
+use stackrace_machine::host::{Host, Needs};
+use stackrace_machine::journal::{Param, UndoKind, text};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The word in a study.
+const NAME: &str = "governor";
+
+/// Processors that the machine may have, as `0-7`.
+const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
+
+/// cpufreq.rst of the kernel (admin-guide/pm).
+const CHOSEN: ChoiceDoc<&'static str> = choice!(
+    "name",
+    [
+        "performance" => "performance",
+        "powersave" => "powersave",
+        "ondemand" => "ondemand",
+        "conservative" => "conservative",
+        "schedutil" => "schedutil",
+    ],
+    "performance",
+    "The governor, one of those that the driver has.",
+);
+
+/// The layer `governor` of a study.
+pub(super) const KIND: LayerKind = LayerKind {
+    name: NAME,
+    summary: "The governor of the processors' clock, set while the stack stands.",
+    settings: &[CHOSEN.doc],
+    takes: Takes::Anything,
+    gives: GivesKind::Directory,
+    example: "governor = { name = \"performance\" }",
+    parse: |settings| {
+        Ok(Box::new(Governor {
+            name: settings.choice(CHOSEN)?,
+        }))
+    },
+    undo: &[WRITE_BACK],
+    tried: Tried {
+        shapes: &[&[
+            "loop = { size = \"1 GiB\" }",
+            "ext4 = {}",
+            "governor = { name = \"powersave\" }",
+        ]],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
+};
+
+/// Writes a governor back, if it still is what was written: of a processor, ours, the one before.
+const WRITE_BACK: UndoKind = UndoKind {
+    layer: NAME,
+    name: "write-back",
+    params: &[Param::Name, Param::Name, Param::Name],
+    undo: |host: &dyn Host, of: &[OsString]| {
+        let [processor, ours, before] = [0, 1, 2].map(|at| text(of, at));
+        let number = processor.strip_prefix("cpu").unwrap_or_default();
+        // Nothing else in /sys is written, whatever a journal says.
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(());
+        }
+        let path = place(processor);
+        parameter::write_back(host, (&path, ours), (&path, before))
+    },
+};
+
+fn place(processor: &str) -> PathBuf {
+    let all = Path::new("/sys/devices/system/cpu");
+    all.join(processor).join("cpufreq/scaling_governor")
+}
+
+/// `0-3` → `cpu0` to `cpu3`; `0` → `cpu0`.
+fn processors(possible: &str) -> Vec<String> {
+    let last = possible.trim().rsplit(['-', ',']).next();
+    let last = last.and_then(|last| last.parse::<u32>().ok());
+    let numbers = 0..=last.unwrap_or_default();
+    numbers.map(|number| format!("cpu{number}")).collect()
+}
+
+struct Governor {
+    name: &'static str,
+}
+
+/// Processors whose clock has a governor.
+fn governed(host: &dyn Host) -> Vec<String> {
+    let possible = host.read_text(Path::new(POSSIBLE)).unwrap_or_default();
+    let mut all = processors(&possible);
+    all.retain(|processor| host.exists(&place(processor)));
+    all
+}
+
+fn no_governor() -> LayerError {
+    LayerError::refused(
+        "the processors of this machine have no governor (cpufreq)",
+        "leave governor out: in a virtual machine the clock is the host's",
+    )
+}
+
+impl Layer for Governor {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn describe_asked(&self) -> String {
+        format!("the processors' clock by the governor {}", self.name)
+    }
+
+    fn takes(&self) -> Takes {
+        KIND.takes
+    }
+
+    fn sets_the_machine(&self) -> bool {
+        true
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        match below.iter().any(|layer| layer.kind() == NAME) {
+            true => Err("the processors have one governor: leave one of the two out".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            ..Needs::default()
+        }
+    }
+
+    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        let all = governed(host);
+        let Some(first) = all.first() else {
+            return vec![Danger::Refused(no_governor())];
+        };
+        let list = place(first).with_file_name("scaling_available_governors");
+        let has = host.read_text(&list).unwrap_or_default();
+        // An old driver may not list them: then setting tells.
+        match has.trim().is_empty() || has.split_whitespace().any(|name| name == self.name) {
+            true => Vec::new(),
+            false => vec![Danger::Refused(LayerError::refused(
+                format!(
+                    "the driver of the processors' clock has no governor {}",
+                    self.name
+                ),
+                format!("write one of: {}", has.trim()),
+            ))],
+        }
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    /// The kernel has its own values again after a start.
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        self.set_up(setup, below)
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let all = governed(setup.host());
+        if all.is_empty() {
+            return Err(no_governor());
+        }
+        for processor in &all {
+            let asked = AskedParameter {
+                name: format!("governor of {processor}"),
+                path: place(processor),
+                value: self.name,
+            };
+            asked.set(setup, |before| {
+                let words = [processor, self.name, before].map(OsString::from);
+                Ok(Some(WRITE_BACK.of(words).into()))
+            })?;
+        }
+        let facts = vec![
+            Fact::new("governor", self.name),
+            Fact::new("processors with it", all.len().to_string()),
+        ];
+        Ok(StandingLayer::new(NAME, facts, below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_processor_that_may_be_there_is_looked_at() {
+        assert_eq!(processors("0\n"), ["cpu0"]);
+        assert_eq!(processors("0-2\n"), ["cpu0", "cpu1", "cpu2"]);
+        assert_eq!(processors(""), ["cpu0"]);
+    }
+
+    #[test]
+    fn nothing_but_a_processors_governor_is_written_back() {
+        let host = crate::stack::imagined(stackrace_machine::host::plan::Fault::Never);
+        for processor in ["cpu", "../module", "cpu0x"] {
+            let of = [processor, "{before}", "x"].map(OsString::from);
+            (WRITE_BACK.undo)(&host, &of).unwrap();
+        }
+        assert!(host.steps().is_empty());
+    }
+}
