@@ -11,6 +11,7 @@ mod kills;
 mod layers;
 mod peers;
 mod real_cuts;
+mod trouble;
 mod virtual_time;
 
 use std::fs;
@@ -32,6 +33,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stackrace::testing::{GuestsOverSsh, Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
+use trouble::*;
 use virtual_time::*;
 
 /// ext4 and XFS on slow 512e disks of the lab; each round must find them empty.
@@ -477,6 +479,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         replicated_devices_are_what_was_asked_on_two_machines,
         two_machines_load_one_file_system_at_once,
         many_clients_measure_one_nfs_server,
+        storage_that_stops_is_taken_away_or_is_used_up_is_named_and_nothing_is_lost,
         shares_are_served_by_a_peer_and_by_the_same_machine,
         one_stack_stands_on_two_machines_over_ssh,
         a_peer_serves_what_is_replicated_to_a_third_machine,

@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
+use rustix::io::Errno;
 use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, PhaseEnd, PhaseOutcome};
 
 use crate::workload::metric::{self, Latency};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::event::{Better, FailureCause, MetricHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -59,6 +60,21 @@ struct Sqlite {
     synchronous: String,
 }
 
+/// A trouble of SQLite's, with the number of the system that its code stands for: it does not pass on the system's own.
+fn refused(error: rusqlite::Error) -> WorkloadError {
+    let cause = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Some(Errno::NOSPC),
+        Some(ErrorCode::SystemIoFailure) => Some(Errno::IO),
+        Some(ErrorCode::ReadOnly) => Some(Errno::ROFS),
+        Some(ErrorCode::PermissionDenied) => Some(Errno::PERM),
+        _ => None,
+    };
+    WorkloadError {
+        cause: cause.map(|errno| FailureCause::Errno(errno.raw_os_error())),
+        ..trouble(error)
+    }
+}
+
 impl Sqlite {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let count = |name| settings.count_within(name, 1..=100_000_000);
@@ -73,21 +89,24 @@ impl Sqlite {
 
     fn open(&self, place: &Place<'_>) -> Result<Connection, WorkloadError> {
         // Anew for each trial: the modes hold for a connection, and its cache starts empty.
-        let connection = Connection::open(file(place)).map_err(trouble)?;
+        let connection = Connection::open(file(place)).map_err(refused)?;
         let set = |name: &str, value: &str| {
             let read = |row: &rusqlite::Row<'_>| row.get::<_, rusqlite::types::Value>(0);
             let answer = connection.query_row(&format!("PRAGMA {name} = {value}"), [], read);
             match answer {
                 // Some pragmas answer with what they are now, others with nothing.
                 Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
-                Err(error) => Err(trouble(format!("PRAGMA {name} = {value}: {error}"))),
+                Err(error) => Err(WorkloadError {
+                    said: format!("PRAGMA {name} = {value}: {error}"),
+                    ..refused(error)
+                }),
             }
         };
         set("journal_mode", &self.journal)?;
         set("synchronous", &self.synchronous)?;
         let mode: String = connection
             .query_row("PRAGMA journal_mode", [], |row| row.get(0))
-            .map_err(trouble)?;
+            .map_err(refused)?;
         // SQLite keeps the mode it had where a file system cannot do another one: no other question
         // may be answered in its place.
         match mode == self.journal {
@@ -169,8 +188,8 @@ impl Workload for Sqlite {
             }
             all.commit()
         })();
-        filled.map_err(trouble)?;
-        connection.close().map_err(|(_, error)| trouble(error))
+        filled.map_err(refused)?;
+        connection.close().map_err(|(_, error)| refused(error))
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
@@ -198,14 +217,14 @@ impl Workload for Sqlite {
                     .execute(params![item, words])?;
                 one.commit()
             })();
-            done.map_err(trouble)?;
+            done.map_err(refused)?;
             // From commit to commit: what lies between two transactions is theirs.
             let now = SystemClock.now_ns();
             latencies.saturating_record(now.saturating_sub(before));
             before = now;
         }
         // The last connection carries a write-ahead log over into the database.
-        connection.close().map_err(|(_, error)| trouble(error))?;
+        connection.close().map_err(|(_, error)| refused(error))?;
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let rate = metric::per_second(self.transactions, elapsed_ns);
         let latency = |which| Some(metric::figure(&latencies, 0, which));
@@ -218,5 +237,25 @@ impl Workload for Sqlite {
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::reported(outcomes, self.metrics().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_under_a_database_is_a_cause_that_can_be_mended() {
+        let failed = |code| {
+            let error = rusqlite::ffi::Error::new(code);
+            refused(rusqlite::Error::SqliteFailure(error, None)).cause
+        };
+        let full = failed(rusqlite::ffi::SQLITE_FULL);
+        assert_eq!(full, Some(FailureCause::Errno(28)));
+        assert_eq!(
+            failed(rusqlite::ffi::SQLITE_IOERR_FSYNC),
+            Some(FailureCause::Errno(5))
+        );
+        assert_eq!(failed(rusqlite::ffi::SQLITE_CORRUPT), None);
     }
 }

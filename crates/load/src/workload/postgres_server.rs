@@ -138,7 +138,10 @@ impl PostgresServer<'_> {
             };
             // Names of this run alone, which no reader could look for.
             let text = text.replace(&data, DATA).replace(&self.socket(), "@socket");
-            trouble(text)
+            WorkloadError {
+                said: text,
+                ..error
+            }
         })?;
         Ok(started.is_some())
     }

@@ -8,7 +8,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stackrace_base::event::{
-    Counted, Event, ExchangedStorage, Fact, PhaseObservation, Promised, StorageIdentity,
+    Counted, Event, ExchangedStorage, Fact, FailureCause, PhaseObservation, Promised,
+    StorageIdentity,
 };
 use stackrace_machine::host::Output;
 use stackrace_machine::host::verb::{RemoteError, Verb};
@@ -391,8 +392,13 @@ pub enum PhaseReply {
     },
     /// A client's phase is set up, and waits for its start.
     SetUp,
-    /// The workload failed: why.
-    Failed(String),
+    /// The workload failed.
+    Failed {
+        /// Reason for a person.
+        said: String,
+        /// Cause as the system gave it there; `None` if it is none of the system's.
+        cause: Option<FailureCause>,
+    },
     /// The storage that this machine sees is another one than before.
     Exchanged {
         /// Storage that was there, and that is there.

@@ -14,10 +14,10 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome, START_IS_TOLD, resi
 use super::held_ground::{GroundTrouble, HeldGround, KnownGrounds};
 use super::observation::{phase_observation, read_bytes};
 use super::runner::{Observed, Stages, carry_out, failed};
-use stackrace_base::event::{Counted, Ended};
+use stackrace_base::event::{Counted, Ended, FailureCause};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_load::workload::{Place, Seat, Workload, WorkloadError};
+use stackrace_load::workload::{Place, Seat, Workload, WorkloadError, trouble};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe;
 use stackrace_remote::agent::connection::Task;
@@ -118,6 +118,7 @@ pub(super) fn work(
         say,
         counted: Counted::default(),
         began_ns: 0,
+        cause: None,
         trouble: None,
     };
     carry_out(std::slice::from_mut(&mut trial), interrupt);
@@ -145,6 +146,8 @@ struct BesideTrial<'a> {
     /// Counters of the last phase, and the time at which it began, by this machine's clock, ns.
     counted: Counted,
     began_ns: u64,
+    /// Cause of what failed in it, as the system gave it.
+    cause: Option<FailureCause>,
     /// The reason why it did not go on; `None` if it did, or was stopped.
     trouble: Option<GroundTrouble>,
 }
@@ -167,7 +170,10 @@ impl BesideTrial<'_> {
     /// The end of the trial; what was exchanged is kept for the machine that asks.
     fn ends(&mut self, trouble: GroundTrouble) -> Ended {
         match trouble {
-            GroundTrouble::Failed(error) => failed(error),
+            GroundTrouble::Failed(trouble) => {
+                self.cause = trouble.cause;
+                failed(trouble.said)
+            }
             GroundTrouble::Exchanged(storage, effect) => {
                 let ended = failed(storage.told());
                 self.trouble = Some(GroundTrouble::Exchanged(storage, effect));
@@ -177,12 +183,21 @@ impl BesideTrial<'_> {
     }
 
     /// Looks at its storage after a part of the trial, whatever came of it.
-    fn after<T>(&mut self, done: Result<T, String>) -> Result<T, Ended> {
+    fn after<T>(&mut self, done: Result<T, WorkloadError>) -> Result<T, Ended> {
+        let done = done.map_err(|trouble| {
+            self.cause = trouble.cause;
+            trouble.said
+        });
         let looked = match &self.ground {
             Some(ground) => ground.after(&self.host, done),
-            None => done.map_err(GroundTrouble::Failed),
+            None => done.map_err(GroundTrouble::from),
         };
-        looked.map_err(|trouble| self.ends(trouble))
+        let cause = self.cause.take();
+        looked.map_err(|trouble| {
+            let ended = self.ends(trouble);
+            self.cause = self.cause.take().or(cause);
+            ended
+        })
     }
 
     /// Measures a phase that begins when it is told.
@@ -190,7 +205,7 @@ impl BesideTrial<'_> {
         &self,
         control: &Control,
         measure: &(dyn Fn() -> Result<PhaseOutcome, WorkloadError> + Sync),
-    ) -> Result<PhaseOutcome, String> {
+    ) -> Result<PhaseOutcome, WorkloadError> {
         control.start_at_ns.store(START_IS_TOLD, Ordering::Relaxed);
         std::thread::scope(|scope| {
             let measuring = scope.spawn(measure);
@@ -207,8 +222,8 @@ impl BesideTrial<'_> {
             }
             let measured = measuring
                 .join()
-                .map_err(|_| "the engine failed: this is a bug")?;
-            told.and(measured.map_err(|trouble| trouble.said))
+                .map_err(|_| trouble("the engine failed: this is a bug"))?;
+            told.map_err(trouble).and(measured)
         })
     }
 
@@ -246,7 +261,7 @@ impl Stages for BesideTrial<'_> {
 
     fn prepare(&mut self, control: &Arc<Control>) -> Result<(), Ended> {
         let prepared = self.workload.prepare(&self.place(control));
-        self.after(prepared.map_err(|trouble| trouble.said))?;
+        self.after(prepared)?;
         self.says(PhaseReply::Prepared)
     }
 
@@ -275,11 +290,11 @@ impl Stages for BesideTrial<'_> {
         let place = self.place(control);
         let measured = match self.seat {
             Some(_) => self.in_step(control, &|| self.workload.measure(phase, &place)),
-            None => (self.workload.measure(phase, &place)).map_err(|trouble| trouble.said),
+            None => self.workload.measure(phase, &place),
         };
         self.began_ns = control.began_ns.load(Ordering::Relaxed);
         let measured = measured.and_then(|outcome| match &outcome.error {
-            Some(error) => Err(error.to_string()),
+            Some(error) => Err(trouble(error.clone())),
             None => Ok(outcome),
         });
         self.after(measured)
@@ -322,10 +337,15 @@ impl Stages for BesideTrial<'_> {
         if self.ground.is_some() {
             // A control of its own: what was begun must come to its end, whatever came of the trial.
             let finished = self.workload.finish(&self.place(&Control::default()));
-            error = error.or(finished.err().map(|trouble| trouble.said));
+            if let (None, Err(trouble)) = (&error, finished) {
+                self.cause = trouble.cause;
+                error = Some(trouble.said);
+            }
         }
         // What was exchanged says more than what failed because of that.
-        self.trouble = self.trouble.take().or(error.map(GroundTrouble::Failed));
+        let cause = self.cause.take();
+        let failed = error.map(|said| GroundTrouble::Failed(WorkloadError { said, cause }));
+        self.trouble = self.trouble.take().or(failed);
     }
 }
 

@@ -124,7 +124,11 @@ impl Trial<'_> {
             MachineTrouble::Exchanged(storage, effect) => {
                 self.exchanged(*storage, effect, observation)
             }
-            MachineTrouble::Failed(error) | MachineTrouble::Lost(error) => failed(error),
+            MachineTrouble::Failed(trouble) => {
+                observation.cause = trouble.cause;
+                failed(trouble.said)
+            }
+            MachineTrouble::Lost(error) => failed(error),
         }
     }
 }

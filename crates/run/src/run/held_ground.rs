@@ -6,33 +6,34 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity};
 use stackrace_layers::stack;
+use stackrace_load::workload::{WorkloadError, trouble};
 use stackrace_machine::host::Host;
 use stackrace_remote::agent::message::PhaseReply;
 
 /// Reason why a machine beside the first one does not go on with a trial.
 pub enum GroundTrouble {
     /// Something failed there.
-    Failed(String),
+    Failed(WorkloadError),
     /// Its storage is another one; with what failed, most likely because of that.
     Exchanged(Box<ExchangedStorage>, Option<String>),
 }
 
 impl From<String> for GroundTrouble {
     fn from(error: String) -> Self {
-        Self::Failed(error)
+        Self::Failed(trouble(error))
     }
 }
 
 impl From<&str> for GroundTrouble {
     fn from(error: &str) -> Self {
-        Self::Failed(error.to_owned())
+        Self::Failed(trouble(error.to_owned()))
     }
 }
 
 impl From<GroundTrouble> for PhaseReply {
     fn from(trouble: GroundTrouble) -> Self {
         match trouble {
-            GroundTrouble::Failed(error) => Self::Failed(error),
+            GroundTrouble::Failed(WorkloadError { said, cause }) => Self::Failed { said, cause },
             GroundTrouble::Exchanged(storage, effect) => Self::Exchanged { storage, effect },
         }
     }
@@ -51,7 +52,7 @@ impl KnownGrounds {
         let mut known = self.0.lock();
         let now = host.identity_of(path);
         let Some(before) = known.get(path) else {
-            let first = now.map_err(|error| GroundTrouble::Failed(error.to_string()))?;
+            let first = now.map_err(|error| GroundTrouble::Failed(trouble(error)))?;
             known.insert(path.to_path_buf(), first);
             return Ok(());
         };
@@ -98,5 +99,22 @@ impl HeldGround {
             None => Ok(done?),
             Some(exchanged) => Err(GroundTrouble::Exchanged(Box::new(exchanged), done.err())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::FailureCause;
+
+    #[test]
+    fn the_cause_of_a_failure_reaches_the_machine_that_asked() {
+        let full = std::io::Error::from_raw_os_error(28);
+        let reply = PhaseReply::from(GroundTrouble::Failed(trouble(full)));
+        let PhaseReply::Failed { said, cause } = reply else {
+            panic!("{reply:?}");
+        };
+        assert!(said.contains("No space left on device"), "{said}");
+        assert_eq!(cause, Some(FailureCause::Errno(28)));
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::fits::{Since, figures_fit, phase_fits};
 use super::replied::{MachineTrouble, replied};
 use stackrace_base::event::{OtherNode, PhaseObservation};
-use stackrace_load::workload::Workload;
+use stackrace_load::workload::{Workload, trouble};
 use stackrace_machine::host::Host;
 use stackrace_remote::agent::connection::Conversation;
 use stackrace_remote::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerRequest};
@@ -153,7 +153,7 @@ impl<'a> PeerPhases<'a> {
     }
 
     fn failed(&self, what: impl std::fmt::Display) -> MachineTrouble {
-        MachineTrouble::Failed(format!("{}: {what}", self.host.name()))
+        MachineTrouble::Failed(trouble(format!("{}: {what}", self.host.name())))
     }
 
     fn receive(&self, stopped: &dyn Fn() -> bool) -> Result<PhaseReply, MachineTrouble> {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn failed(why: &str) -> MachineTrouble {
-        MachineTrouble::Failed(format!("local: {why}"))
+        MachineTrouble::Failed(trouble(format!("local: {why}")))
     }
 
     fn order(base: &Path) -> PhaseOrder {

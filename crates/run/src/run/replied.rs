@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use stackrace_base::event::ExchangedStorage;
+use stackrace_load::workload::{WorkloadError, trouble};
 use stackrace_remote::agent::connection::Conversation;
 use stackrace_remote::agent::message::{PhaseReply, WorkerReply};
 
@@ -12,7 +13,7 @@ pub(super) enum MachineTrouble {
     /// It is gone: no trial can go on without it.
     Lost(String),
     /// Its part of the trial failed, or was called off.
-    Failed(String),
+    Failed(WorkloadError),
     /// The storage that it sees is another one; with what failed because of that.
     Exchanged(Box<ExchangedStorage>, Option<String>),
 }
@@ -28,7 +29,7 @@ pub(super) fn replied(
 ) -> Result<Option<PhaseReply>, MachineTrouble> {
     let failed = |what: &dyn std::fmt::Display| {
         let why = format!("{name}: {what}");
-        Err(MachineTrouble::Failed(why))
+        Err(MachineTrouble::Failed(trouble(why)))
     };
     let lost = |why: &dyn std::fmt::Display| {
         let why = format!("{name}: {why}");
@@ -36,7 +37,10 @@ pub(super) fn replied(
     };
     match conversation.receive_within(within) {
         Ok(None) => Ok(None),
-        Ok(Some(WorkerReply::Phase(PhaseReply::Failed(error)))) => failed(&error),
+        Ok(Some(WorkerReply::Phase(PhaseReply::Failed { said, cause }))) => {
+            let said = format!("{name}: {said}");
+            Err(MachineTrouble::Failed(WorkloadError { said, cause }))
+        }
         Ok(Some(WorkerReply::Phase(PhaseReply::Exchanged { storage, effect }))) => {
             let storage = Box::new(storage.seen_by(Some(name)));
             Err(MachineTrouble::Exchanged(storage, effect))

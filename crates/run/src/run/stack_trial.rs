@@ -140,14 +140,16 @@ impl<'a> StackTrial<'a> {
             self.observation.notes.push(LAID_OUT_ANEW.to_owned());
         }
         let prepared = self.trial.workload().prepare(&self.site.place(control));
-        prepared.map_err(|trouble| {
-            // What can be mended is measured again by `resume`.
-            self.observation.cause = trouble.cause;
-            failed(self.named(trouble.said))
-        })?;
+        prepared.map_err(|trouble| self.failed_of(trouble))?;
         // Each machine or client lays out data of its own: only those of one alone may stay.
         self.data = self.trial.data_to_keep(&self.site.directory);
         Ok(())
+    }
+
+    /// The end of a trial whose workload could not be carried out. What can be mended is measured again by `resume`.
+    fn failed_of(&mut self, trouble: WorkloadError) -> Ended {
+        self.observation.cause = trouble.cause;
+        failed(self.named(trouble.said))
     }
 
     /// A trial without the figure that is judged says nothing: a verdict would call it "too few rounds".
@@ -335,7 +337,7 @@ impl Stages for StackTrial<'_> {
             MeasuredBy::Slices(_) | MeasuredBy::Together(_) => {}
         }
         let measured = self.trial.measured_phase(phase, &self.site.place(control));
-        measured.map_err(|trouble| failed(self.named(trouble.said)))
+        measured.map_err(|trouble| self.failed_of(trouble))
     }
 
     fn measure_all(
@@ -358,9 +360,9 @@ impl Stages for StackTrial<'_> {
                     .collect();
             }
         };
-        let named = trials.iter().zip(measured);
+        let named = trials.iter_mut().zip(measured);
         named
-            .map(|(trial, measured)| measured.map_err(|trouble| failed(trial.named(trouble.said))))
+            .map(|(trial, measured)| measured.map_err(|trouble| trial.failed_of(trouble)))
             .collect()
     }
 

@@ -17,7 +17,7 @@ use stackrace_base::event::{
     ClientPhase, ClientsTogether, CommonPhase, Counted, Ended, Observation, Settled,
 };
 use stackrace_base::unit;
-use stackrace_load::workload::together;
+use stackrace_load::workload::{together, trouble};
 use stackrace_remote::agent::message::{ClientSeat, PhaseReply, PhaseRequest};
 
 /// Number of times that the clocks of each client are read before a phase; the shortest round trip counts.
@@ -57,7 +57,10 @@ impl<'a> Conductor<'a> {
     /// The end of the trial because of a client.
     fn ended(&self, trouble: MachineTrouble, observation: &mut Observation) -> Ended {
         match trouble {
-            MachineTrouble::Failed(error) => failed(error),
+            MachineTrouble::Failed(trouble) => {
+                observation.cause = trouble.cause;
+                failed(trouble.said)
+            }
             MachineTrouble::Exchanged(storage, effect) => {
                 self.trial.exchanged(*storage, effect, observation)
             }
@@ -172,7 +175,7 @@ impl<'a> Conductor<'a> {
         let measured = self.processes.iter_mut().zip(replies);
         let measured = measured.map(|(process, reply)| process.measured(reply, (name, since)));
         let measured = measured.collect::<Result<Vec<_>, MachineTrouble>>()?;
-        merge::common(name, measured).map_err(MachineTrouble::Failed)
+        merge::common(name, measured).map_err(|why| MachineTrouble::Failed(trouble(why)))
     }
 
     fn all_replied(&self) -> Result<Vec<PhaseReply>, MachineTrouble> {

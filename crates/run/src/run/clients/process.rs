@@ -7,6 +7,7 @@ use crate::run::fits::{Since, phase_fits};
 use crate::run::replied::{MachineTrouble, replied};
 use stackrace_base::event::{ClientPart, Counted, PhaseObservation};
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_load::workload::trouble;
 use stackrace_machine::observe;
 use stackrace_remote::agent::connection::{Connection, ConnectionError, Conversation};
 use stackrace_remote::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
@@ -77,7 +78,7 @@ impl ClientProcess {
     }
 
     pub(super) fn failed(&self, why: impl std::fmt::Display) -> MachineTrouble {
-        MachineTrouble::Failed(self.named(why))
+        MachineTrouble::Failed(trouble(self.named(why)))
     }
 
     /// Asks for the next thing.
@@ -191,7 +192,7 @@ pub(super) fn all_replied(
             return Ok(replies.into_iter().flatten().collect());
         }
         if stopped() {
-            return Err(MachineTrouble::Failed("stopped".to_owned()));
+            return Err(MachineTrouble::Failed(trouble("stopped")));
         }
         SystemClock.sleep(LOOK);
     }

@@ -531,7 +531,7 @@ fn the_part_of_a_client_or_peer_stopped_at_any_stage_is_finished_and_says_why() 
             };
             assert!(measured.count() <= most, "{name}: {said:?}");
             let failed = match said.last() {
-                Some(PhaseReply::Failed(error)) => Some(error.as_str()),
+                Some(PhaseReply::Failed { said, .. }) => Some(said.as_str()),
                 _ => None,
             };
             match (stage, fate) {
