@@ -46,6 +46,29 @@ pub(crate) fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
     every_configuration(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
 }
 
+/// By both clocks: on emulated disks, and on modelled ones.
+pub(crate) fn what_people_put_on_their_disks_stands_in_the_lab() {
+    cache("image");
+    let words = [
+        "LUKS2",
+        "LUKS1",
+        "no_write_workqueue",
+        "\"sector size\",\"value\":\"4 KiB\"",
+        "high watermark",
+        "fuse.mergerfs",
+        "redirect_dir=on",
+        "\"flushes\",\"value\":\"ignored\"",
+        "mq-deadline",
+        "vm.dirty_bytes",
+        "times the capacity",
+        "squashfs",
+        "erofs",
+    ];
+    every_configuration(WANTED, "512 MiB", &words);
+    let modelled = WANTED.replace("{ size", "{ model = \"seagate-st3000dm001\", size");
+    every_configuration(&modelled, "512 MiB", &words);
+}
+
 pub(crate) fn bcachefs_stands_on_disks_of_the_lab() {
     if system() == "debian-12" {
         needs::skip("the kernel of Debian 12 has no bcachefs");

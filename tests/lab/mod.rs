@@ -224,6 +224,7 @@ afp = { server = "{server}", cnid = "tmpfs", cnid-size = "16 MiB" }"#
 
 /// Every shape of md, LVM and F2FS; then of ZFS.
 const ARRAYS: &str = include_str!("arrays.toml");
+const WANTED: &str = include_str!("wanted.toml");
 const POOLS: &str = include_str!("pools.toml");
 
 /// How node1 asks other guests over SSH; what is done there with three of them.
@@ -495,6 +496,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         killed_before_and_after_every_command_of_a_stack_nothing_is_left,
         killed_at_every_command_of_either_machine_nothing_is_left,
         arrays_volumes_and_f2fs_stand_on_disks_of_the_lab,
+        what_people_put_on_their_disks_stands_in_the_lab,
         bcachefs_stands_on_disks_of_the_lab,
         pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab,
         a_mirror_becomes_a_raidz1_and_a_disk_is_replaced,

@@ -82,6 +82,7 @@ fn place(processor: &str) -> PathBuf {
 
 /// `0-3` → `cpu0` to `cpu3`; `0` → `cpu0`.
 fn processors(possible: &str) -> Vec<String> {
+    // A list with gaps gives some that are not there, which are left out below.
     let last = possible.trim().rsplit(['-', ',']).next();
     let last = last.and_then(|last| last.parse::<u32>().ok());
     let numbers = 0..=last.unwrap_or_default();
@@ -169,9 +170,11 @@ impl Layer for Governor {
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let all = governed(setup.host());
+        // On a peer nothing was looked at before.
         if all.is_empty() {
             return Err(no_governor());
         }
+        // Several may share one clock: then the first sets it for all, and the rest find it set.
         for processor in &all {
             let asked = AskedParameter {
                 name: format!("governor of {processor}"),

@@ -338,6 +338,7 @@ impl Layer for Mergerfs {
         let (Some(asked), Some(lowest)) = (asked, below.last()) else {
             return Ok(());
         };
+        // Sizes that are known before anything is made; of a user's disks the kernel tells later.
         let disks = lowest.lab_disks().into_iter().map(|disk| disk.bytes).min();
         let count = lowest.devices_given().unwrap_or(1).max(1) as u64;
         let of_files = lowest.disk_needed().map(|(_, bytes)| bytes / count);

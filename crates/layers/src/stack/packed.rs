@@ -282,6 +282,7 @@ fn parse(of: &'static Packer, settings: &Settings) -> Result<Box<dyn Layer>, Ref
         ));
     }
     let level = settings.optional_count("level")?;
+    // The tool would refuse it when the stack is set up, and by then other things stand.
     let levels = of.levels.iter().find(|(name, ..)| *name == compression);
     match (level, levels) {
         (None, _) => {}

@@ -290,6 +290,7 @@ impl Layer for Queue {
         let mut facts: Vec<Fact> = Vec::new();
         for device in &devices {
             let name = block::kernel_name(setup.host(), &device.path);
+            // What a change of the scheduler resets is written back with it, and not by itself.
             let mut switched = false;
             for (file, asked) in &self.values {
                 let path = place(&name, file);

@@ -188,6 +188,7 @@ struct Sysctl {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let mut values: Vec<(&'static str, u64)> = Vec::new();
     for (doc, (least, most)) in SETTINGS.iter().zip(LIMITS) {
+        // Sizes may be given with a unit; the kernel has all as numbers.
         let value = match doc.kind {
             Kind::Bytes => settings.optional_bytes(doc.name)?,
             _ => settings.optional_count(doc.name)?,
@@ -204,6 +205,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write sysctl = { \"vm.swappiness\" = 10 }, or leave it out",
         ));
     }
+    // Each alone may be right, and two of them not.
     let given = |name: &str| values.iter().find(|(known, _)| *known == name);
     for [bytes, ratio] in PAIRS {
         if given(bytes).is_some() && given(ratio).is_some() {
@@ -275,6 +277,7 @@ impl Layer for Sysctl {
 
     fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
         let refused = |what: String, next: &str| Danger::Refused(LayerError::refused(what, next));
+        // Containers often see them and may not set them, root or not.
         let read_only = host
             .mount_of(Path::new(KERNEL))
             .is_ok_and(|mount| mount.options.iter().any(|option| option == "ro"));
@@ -284,6 +287,7 @@ impl Layer for Sysctl {
                 "run the study outside of the container, or with --lab",
             )];
         }
+        // All that are missing at once: a user who corrects a study wants the whole list.
         let names = self.values.iter().map(|(name, _)| *name);
         let lacking = names.filter(|name| !host.exists(&place(name)));
         lacking

@@ -119,11 +119,7 @@ impl<'a> Reader<'a> {
         let (top, words) = reader.top();
         let factors = reader.factors(text);
         let excluded = reader.excluded(&factors);
-        let before = reader.refusals.len();
-        let stack = reader.stack(&factors);
-        // With a layer missing, every rule about neighbours would complain of what is only a
-        // consequence.
-        let stack_whole = reader.refusals.len() == before;
+        let (stack, stack_whole) = reader.whole_stack(&factors);
         let workload = reader.field("workload");
         let workloads = workloads::read(workload, kinds.workloads, &factors, &mut reader.refusals);
         let mut decide = reader.decide(&factors);
@@ -288,6 +284,15 @@ impl<'a> Reader<'a> {
         excluded
     }
 
+    /// The layers, and true if none is missing: with one missing, every rule about neighbours would complain
+    /// of what is only a consequence.
+    fn whole_stack(&mut self, factors: &[Factor]) -> (Vec<StudyEntry>, bool) {
+        // Whatever was wrong before says nothing of the layers.
+        let before = self.refusals.len();
+        let stack = self.stack(factors);
+        (stack, self.refusals.len() == before)
+    }
+
     fn stack(&mut self, factors: &[Factor]) -> Vec<StudyEntry> {
         let Some(field) = self.field("stack") else {
             self.refusals.push(Refusal {
@@ -373,11 +378,13 @@ impl<'a> Reader<'a> {
 
     /// Refuses stacks that stand at the same time and of which one sets the machine that all stand on.
     fn stand_apart(&mut self, policy: Option<&Policy>, configurations: &[Configuration]) {
+        // One after the other, each has the machine to itself.
         let together = policy.is_some_and(Policy::stand_together) && configurations.len() > 1;
         let mut layers = configurations.iter().flat_map(|one| &one.stack.layers);
         let Some(layer) = layers.find(|layer| together && layer.sets_the_machine()) else {
             return;
         };
+        // Where the order is said, if it is.
         self.refusals.push(Refusal {
             span: self.field("trial").map(|field| field.name_span.clone()),
             message: format!(

@@ -151,6 +151,7 @@ struct Ageing {
 }
 
 fn parse(kind: &'static str, settings: &Settings, times: f64) -> Result<Box<dyn Layer>, Refusal> {
+    // Nothing is full to the last block: the file system keeps some.
     let to = settings.share("to")?;
     if to > FULLEST {
         return Err(settings.refuse(
@@ -162,6 +163,7 @@ fn parse(kind: &'static str, settings: &Settings, times: f64) -> Result<Box<dyn 
             format!("write at most \"{}\"", percent(FULLEST)),
         ));
     }
+    // Kept as its word too, which is all that a plan says of it.
     let profile = settings.choice(PROFILE)?;
     let asked = AskedAge {
         to,
@@ -182,6 +184,7 @@ fn percent(part: f64) -> String {
 
 /// What lies there now.
 fn described(asked: &AskedAge, aged: &Aged, room: Room) -> Vec<Fact> {
+    // From what was written, and not from the profile: small file systems have no large files.
     let mut sizes: Vec<u64> = aged.files.iter().map(|file| file.bytes).collect();
     sizes.sort_unstable();
     let bytes: u64 = sizes.iter().sum();
@@ -217,6 +220,7 @@ fn described(asked: &AskedAge, aged: &Aged, room: Room) -> Vec<Fact> {
 /// In how many pieces the files lie; `None` where the file system does not tell.
 fn pieces(aged: &Aged) -> Option<Fact> {
     let each = aged.files.iter().take(LOOKED_AT);
+    // One that does not tell tells of no file.
     let counted = each.map(|file| pieces_of(&aged.path(file)).ok());
     let mut counted: Vec<u64> = counted.collect::<Option<_>>()?;
     counted.sort_unstable();
@@ -237,6 +241,7 @@ fn pieces(aged: &Aged) -> Option<Fact> {
 /// without the tools.
 fn free_space(host: &dyn Host, root: &Path) -> Option<Fact> {
     let mount = host.mount_of(root).ok()?;
+    // Both only read, also of what is mounted.
     let ask: Vec<OsString> = match &*mount.file_system {
         "ext2" | "ext3" | "ext4" => argv(["e2freefrag"]),
         "xfs" => argv(["xfs_db", "-r", "-c", "freesp -s"]),
@@ -354,6 +359,7 @@ impl Layer for Ageing {
                     "take a larger one: in a small one its own tables take much of the room",
                 ));
             }
+            // Counted when all is written back: before, no file has its place yet.
             facts.extend(described(&self.asked, &aged, room));
             facts.extend(free_space(host, &root));
         }

@@ -8,9 +8,12 @@ use stackrace_engine::draw::Draw;
 pub(super) struct Profile {
     /// The study and its figures, in words.
     pub(super) source: &'static str,
-    /// Median and mean of the sizes, B. Their logarithms are spread evenly around the median (log-normal), as
-    /// Douceur and Bolosky found for nearly all sizes (SIGMETRICS 1999).
-    sizes: [f64; 2],
+    /// Median of the sizes, B.
+    median: f64,
+    /// How far the logarithms of the sizes, to base 2, spread around that of the median (standard deviation). Douceur
+    /// and Bolosky found nearly all sizes to be spread so, evenly on both sides (log-normal; SIGMETRICS 1999). It
+    /// follows from the mean: √(2 ln(mean ÷ median)) ÷ ln 2.
+    spread: f64,
     /// True if files are rewritten in place, in pieces; otherwise they are replaced whole.
     pub(super) in_place: bool,
 }
@@ -24,17 +27,18 @@ pub(super) const PROFILE: ChoiceDoc<Profile> = choice!(
         "home" => HOME,
         "home-2004" => Profile {
             source: "computers at work, 2004: median 4 KiB, mean 189 KB (Agrawal et al., FAST 2007)",
-            sizes: [4096.0, 189e3],
+            spread: 3.9938,
             ..HOME
         },
         "home-2000" => Profile {
             source: "computers at work, 2000: median 4 KiB, mean 108 KB (Agrawal et al., FAST 2007)",
-            sizes: [4096.0, 108e3],
+            spread: 3.6907,
             ..HOME
         },
         "images" => Profile {
             source: "few large files that are rewritten in place, by 64 KiB (no study: stackrace's own)",
-            sizes: [64e6, 64e6],
+            median: 64e6,
+            spread: 0.0,
             in_place: true,
         },
     ],
@@ -44,20 +48,18 @@ pub(super) const PROFILE: ChoiceDoc<Profile> = choice!(
 
 const HOME: Profile = Profile {
     source: "computers at work, 2009: median 4 KiB, mean 318 KB (Meyer and Bolosky, FAST 2011)",
-    sizes: [4096.0, 318e3],
+    median: 4096.0,
+    spread: 4.2563,
     in_place: false,
 };
 
 impl Profile {
     /// Draws the size of a file, B, from 1 to a largest one.
     pub(super) fn size(&self, draw: &mut Draw, largest: u64) -> u64 {
-        let [median, mean] = self.sizes;
-        // Of a log-normal distribution: mean / median = exp(σ² / 2).
-        let sigma = (2.0 * (mean / median).ln()).max(0.0).sqrt();
         // What is larger than a share of the file system is drawn anew: one file must not fill it. A largest
         // one below the median would take many draws.
         for _ in 0..64 {
-            let size = (median * (sigma * normal(draw)).exp()).ceil();
+            let size = (self.median * power_of_2(self.spread * normal(draw))).ceil();
             if size <= largest as f64 {
                 return (size as u64).max(1);
             }
@@ -66,11 +68,22 @@ impl Profile {
     }
 }
 
-/// A number of the standard normal distribution (Box and Muller, 1958).
+/// A number that is as good as drawn from the standard normal distribution: the sum of 48 even ones, whose variance is
+/// 4. By sums and products alone, which every processor computes alike.
 fn normal(draw: &mut Draw) -> f64 {
-    // Never the logarithm of 0.
-    let (radius, turn) = (1.0 - draw.unit(), draw.unit());
-    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+    let sum: f64 = (0..48).map(|_| draw.unit()).sum();
+    (sum - 24.0) / 2.0
+}
+
+/// 2 to the power of `x`, by sums and products alone: the whole part is exact, the rest by the first terms of the series
+/// of e^(x ln 2), which are right to 7 digits.
+fn power_of_2(x: f64) -> f64 {
+    let whole = x.floor();
+    let rest = (x - whole) * std::f64::consts::LN_2;
+    let terms = (1..=9).rev().map(f64::from);
+    let series = terms.fold(1.0, |sum, number| 1.0 + rest / number * sum);
+    // Sizes of files lie far within what an exponent can be.
+    series * f64::powi(2.0, whole as i32)
 }
 
 #[cfg(test)]
@@ -91,6 +104,22 @@ mod tests {
             let found = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
             // Few large files carry half of the bytes, so that the mean of a million still varies.
             assert!((found / mean - 1.0).abs() < 0.3, "{word}: {found}");
+        }
+    }
+
+    #[test]
+    fn powers_of_2_are_right() {
+        for (x, power) in [
+            (0.0, 1.0),
+            (10.0, 1024.0),
+            (-3.0, 0.125),
+            (0.5, std::f64::consts::SQRT_2),
+        ] {
+            assert!(
+                (power_of_2(x) / power - 1.0_f64).abs() < 1e-7,
+                "{x}: {}",
+                power_of_2(x)
+            );
         }
     }
 

@@ -3,13 +3,14 @@
 use crate::stack::aged::profile::Profile;
 use crate::stack::error::LayerError;
 use rustix::fs::{Mode, OFlags, statvfs, syncfs};
+use stackrace_base::time::{Clock as _, SystemClock};
 use stackrace_base::unit;
 use stackrace_engine::draw::{Draw, derive};
 use stackrace_machine::host::HostError;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes written between two times that everything is written back: space is given to files when they are
 /// written back, and in a file system in use that happens again and again.
@@ -36,7 +37,7 @@ const REWRITES: u64 = 5;
 /// How long is worked before it is told how long all takes.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
-/// What is asked for.
+/// A level and an age, as a study asks for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AskedAge {
     /// The part of the file system that is full, 0 to 1.
@@ -140,13 +141,15 @@ impl Aged {
         let mut draw = Draw::new(seed, 1);
         let largest = (budget / LARGEST).max(1);
         while aged.taken.saturating_add(aged.block) <= budget {
-            // The last one is cut to what is left.
+            // The last one is cut to what is left, so that the level is met to a block.
             let size = asked.profile.size(&mut draw, largest);
             aged.make(size.min(budget - aged.taken))?;
             aged.write_back(&mut clock)?;
         }
+        // The age counts from there.
         let filled = aged.written;
         while aged.written - filled < more && !aged.files.is_empty() {
+            // By the seed, so that each set-up ages in the same way.
             if asked.profile.in_place || draw.below(REWRITES) == 0 {
                 aged.rewrite(&mut draw, asked.profile.in_place)?;
             } else {
@@ -195,6 +198,7 @@ impl Aged {
 
     /// Deletes files until a new one has room, and makes that.
     fn replace(&mut self, draw: &mut Draw, bytes: u64, budget: u64) -> Result<(), LayerError> {
+        // First, so that a file system which is nearly full has room for the new one.
         while self.taken.saturating_add(self.room_of(bytes)) > budget && !self.files.is_empty() {
             let file = self.files.swap_remove(self.drawn(draw));
             let path = self.path(&file);
@@ -238,6 +242,7 @@ impl Aged {
     /// Writes bytes that nothing compresses; which ones follows from the seed and from what was written before.
     fn write(&mut self, file: &mut File, path: &Path, bytes: u64) -> Result<(), LayerError> {
         let mut draw = Draw::new(derive(self.seed, 2), self.written);
+        // From anywhere in the first half, so that no two files begin alike.
         let half = self.pool.len() as u64 / 2;
         let mut left = bytes;
         while left > 0 {
@@ -252,6 +257,7 @@ impl Aged {
         Ok(())
     }
 
+    // Numbers and sizes are enough: the bytes follow from them and the seed.
     fn note(&mut self, what: u64, about: &[u64]) {
         for word in std::iter::once(&what).chain(about) {
             self.done.update(&word.to_le_bytes());
@@ -285,7 +291,7 @@ fn pool(seed: u64, bytes: usize) -> Vec<u8> {
 
 /// Time that may be taken, and bytes to be written in all.
 struct Clock {
-    begun: Instant,
+    begun_ns: u64,
     within: Duration,
     bytes: u64,
 }
@@ -293,7 +299,7 @@ struct Clock {
 impl Clock {
     fn new(within: Duration, bytes: u64) -> Self {
         Self {
-            begun: Instant::now(),
+            begun_ns: SystemClock.now_ns(),
             within,
             bytes,
         }
@@ -302,7 +308,7 @@ impl Clock {
     /// Refuses what does not end in time, as soon as that can be told.
     fn check(&self, written: u64) -> Result<(), LayerError> {
         too_long(
-            self.begun.elapsed(),
+            Duration::from_nanos(SystemClock.now_ns().saturating_sub(self.begun_ns)),
             self.within,
             written as f64 / self.bytes.max(1) as f64,
         )

@@ -83,6 +83,7 @@ impl AskedParameter<'_> {
                 format!("write one that it takes; it shows: {}", shown.trim()),
             )
         })?;
+        // The kernel rounds some, and says nothing.
         let found = now(setup.host(), path)?;
         match found == *asked {
             true => Ok(()),

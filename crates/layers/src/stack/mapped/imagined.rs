@@ -89,6 +89,7 @@ fn create(world: &mut World, words: &[OsString]) -> Output {
         return complained(1, "Invalid device");
     };
     let [origin, cache] = pair.each_ref().map(|name| name.to_string_lossy());
+    // The kernel tells of devices by their numbers.
     let shown = table.replace(&*origin, "7:0").replace(&*cache, "7:1") + "\n";
     mapped(world, &pair, &word(words, 2).into(), shown)
 }
@@ -189,6 +190,7 @@ fn table(words: &[OsString], note: impl Fn(&str) -> String) -> String {
 fn dmsetup(world: &mut World, words: &[OsString]) -> Output {
     match word(words, 1).as_str() {
         "create" => return create(world, words),
+        // Refused while it is mounted or a part of something, as by the kernel.
         "remove" => return world.disassemble(&last(words)),
         _ => {}
     }

@@ -127,6 +127,7 @@ struct Integrity {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    // The tool takes another size than the checksum has, and would cut it.
     let tag = settings.choice(CHECKSUM)?;
     let sector = settings.bytes("sector-size")?;
     if ![512, 1024, 2048, 4096].contains(&sector) {
@@ -263,6 +264,7 @@ impl Layer for Integrity {
         let name = setup.short_name();
         // While it formats, the tool maps the device under a name of its own, and unmaps it again.
         host.must(&self.format(&devices[0].path))?;
+        // The mode is no part of what is on the device: it is given again.
         let open = self.open(&devices[0].path, &name);
         setup.make(REMOVE.of([name.clone().into()]), &open)?;
         let path = path_of(&name);

@@ -277,10 +277,12 @@ impl Luks {
         };
         let about = Path::new("/sys/class/block").join(block::kernel_name(host, path));
         let uuid = host.read_text(&about.join("dm/uuid"))?;
+        // The kernel lists them in an order of its own.
         let mut ways: Vec<&str> = self.ways.clone();
         ways.sort_unstable();
         // `CRYPT-LUKS2-UUID-NAME`.
         let version = uuid.split('-').nth(1).unwrap_or_default().to_string();
+        // What was not taken would be measured under the wrong name.
         let asked = |value: &dyn std::fmt::Display| value.to_string();
         let each = [
             ("version", version.clone(), format!("LUKS{}", self.version)),
@@ -435,6 +437,7 @@ impl Layer for Luks {
         let key: PathBuf = setup.scratch()?.join(setup.name(&format!("key-{name}")));
         // Random digits that no record has; never on a command line, which every user can read.
         setup.create_file(&key, KEY_BYTES, Filling::Written { seed })?;
+        // A disk keeps its header when the key is gone.
         if setup.is_outlived() {
             setup.will_carry(device, &uuid)?;
         }

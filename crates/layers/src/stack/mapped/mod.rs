@@ -42,7 +42,7 @@ fn remove(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let name = text(of, 0);
     // All devices, and not /dev/mapper: a link may be missing while the device stands.
     let listed = host.must(&argv(["dmsetup", "ls"]))?.stdout;
-    // `NAME (254:0)`, or `No devices found`.
+    // Lines are `NAME (254:0)`, or `No devices found`.
     let mut lines = listed.lines();
     match lines.any(|line| line.split_whitespace().next() == Some(name)) {
         true => until_free(host, &argv(["dmsetup", "remove", name])),

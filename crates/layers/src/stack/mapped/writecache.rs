@@ -102,6 +102,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         }
     };
     let (high, low) = (percents("high")?, percents("low")?);
+    // The kernel would write back without end.
     if low > high {
         return Err(settings.refuse(
             "low",
@@ -114,6 +115,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 
 /// `s 7:0 7:1 4096 4 high_watermark 90 low_watermark 80`.
 fn facts(words: &[String]) -> Vec<Fact> {
+    // Behind the kind of the cache and both devices.
     let block = words.get(3).and_then(|word| word.parse().ok());
     let mark = |name: &str| {
         let at = words.iter().position(|word| word == name)?;
@@ -194,6 +196,7 @@ impl Layer for WriteCache {
                 "",
             ));
         };
+        // Loop devices are told apart here alone; of disks of the lab, a study is refused before.
         let (bytes, cached) = (size(host, origin)?, size(host, cache)?);
         if cached > bytes {
             return Err(LayerError::refused(
@@ -201,6 +204,7 @@ impl Layer for WriteCache {
                 "make it smaller",
             ));
         }
+        // By the kernel's own table: LVM's tools would want volumes.
         let name = setup.short_name();
         let marks = format!("4 high_watermark {} low_watermark {}", self.high, self.low);
         let mapped = format!(
