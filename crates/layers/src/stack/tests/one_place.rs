@@ -26,7 +26,7 @@ const SHARED: [&str; 17] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 26] = [
+const ELSEWHERE: [(&str, &[&str], &str); 25] = [
     (
         "crates/judge/src/audit/across/space.rs",
         &["age"],
