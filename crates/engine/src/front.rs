@@ -86,12 +86,12 @@ mod linux {
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-    use std::time::{Duration, Instant};
 
     use libc::{c_int, pid_t, siginfo_t, sigset_t};
     use rustix::event::{EventfdFlags, eventfd};
 
     use super::Killed;
+    use crate::clock::monotonic_ns;
 
     /// The process in front, by number; 0 if there is none.
     static IN_FRONT: AtomicI32 = AtomicI32::new(0);
@@ -106,7 +106,7 @@ mod linux {
     static COUNTED: AtomicU64 = AtomicU64::new(0);
 
     /// Time in which the same signal of one process is one wish: `timeout` sends its own to the process and to its group.
-    const SAME_WISH: Duration = Duration::from_secs(1);
+    const SAME_WISH_NS: u64 = 1_000_000_000;
 
     /// Bytes of last words that are kept: a pipe takes so many in one piece, whatever else is in it.
     const WORDS_BYTES: usize = libc::PIPE_BUF;
@@ -260,8 +260,8 @@ mod linux {
         number: pid_t,
         words: Option<PipeReader>,
         passed: Option<OwnedFd>,
-        /// Signal that was passed on last, its sender, and when.
-        last: Option<(c_int, pid_t, Instant)>,
+        /// Signal that was passed on last, its sender, and when, ns.
+        last: Option<(c_int, pid_t, u64)>,
         /// Processes that the kernel had ended for want of memory when it began.
         ended_before: u64,
         explain: fn(&Killed),
@@ -301,10 +301,10 @@ mod linux {
     }
 
     fn pass_on(below: &mut Below, signal: c_int, sender: pid_t) {
-        let now = Instant::now();
+        let now = monotonic_ns();
         let job_control = signal == libc::SIGTSTP || signal == libc::SIGCONT;
-        let same = |(last, by, at): (c_int, pid_t, Instant)| {
-            (last, by) == (signal, sender) && now.duration_since(at) < SAME_WISH
+        let same = |(last, by, at): (c_int, pid_t, u64)| {
+            (last, by) == (signal, sender) && now.saturating_sub(at) < SAME_WISH_NS
         };
         if !job_control {
             if below.last.is_some_and(same) {
