@@ -102,7 +102,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 26] = [
     ),
     (
         "crates/places/src/place/lab_guests/needs.rs",
-        &["squashfs", "unsquashfs"],
+        &["squashfs"],
         "looks into an image of the lab",
     ),
     (
