@@ -49,6 +49,10 @@ pub const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/durability-zfs.toml"),
     ),
     (
+        "encryption",
+        include_str!("../../studies/encryption.toml"),
+    ),
+    (
         "ext4-vs-xfs",
         include_str!("../../studies/ext4-vs-xfs.toml"),
     ),
