@@ -23,16 +23,25 @@ use stackrace_study::study;
 /// Things that can be shown, each with what it is.
 pub(super) const THINGS: [(&str, &str); 11] = [
     ("layers", "what stacks are made of, and their settings"),
-    ("commands", "every command that a layer runs, as root or not"),
+    (
+        "commands",
+        "every command that a layer runs, as root or not",
+    ),
     ("workloads", "what is measured, and the settings of each"),
     ("profiles", "trees of files: how many, of which sizes"),
-    ("purposes", "groups of workloads, as compare and check --for take"),
+    (
+        "purposes",
+        "groups of workloads, as compare and check --for take",
+    ),
     ("studies", "studies that ship, for run and plan"),
     ("reports", "ways to write a run down"),
     ("schema", "JSON schema of a study, for editors"),
     ("video-formats", "the rate that each format needs"),
     ("drives", "modelled drives, for the lab"),
-    ("engine", "what an operation costs on this machine; measured now"),
+    (
+        "engine",
+        "what an operation costs on this machine; measured now",
+    ),
 ];
 
 pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
@@ -65,7 +74,13 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
         ),
         "drives" | "drive" => drives::text(name)?,
         "engine" => super::engine::render(verb.json),
-        other => return Err(unknown("thing to show", other, &THINGS.map(|(word, _)| word))),
+        other => {
+            return Err(unknown(
+                "thing to show",
+                other,
+                &THINGS.map(|(word, _)| word),
+            ));
+        }
     };
     // What other programs read is shown as it is.
     let is_file = ["schema", "study", "studies"].contains(&what);

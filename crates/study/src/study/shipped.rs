@@ -11,10 +11,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/cloud-volume.toml"),
     ),
     ("demo", include_str!("../../studies/demo.toml")),
-    (
-        "drbd-gfs2",
-        include_str!("../../studies/drbd-gfs2.toml"),
-    ),
+    ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
     (
         "durability-cache",
         include_str!("../../studies/durability-cache.toml"),
@@ -59,10 +56,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
         "four-drives",
         include_str!("../../studies/four-drives.toml"),
     ),
-    (
-        "gfs2-dlm",
-        include_str!("../../studies/gfs2-dlm.toml"),
-    ),
+    ("gfs2-dlm", include_str!("../../studies/gfs2-dlm.toml")),
     ("kernels", include_str!("../../studies/kernels.toml")),
     (
         "mkfs-options",
@@ -76,20 +70,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
         "netatalk-cnid",
         include_str!("../../studies/netatalk-cnid.toml"),
     ),
-    (
-        "originals",
-        include_str!("../../studies/originals.toml"),
-    ),
+    ("originals", include_str!("../../studies/originals.toml")),
     ("rebuild", include_str!("../../studies/rebuild.toml")),
     ("slog", include_str!("../../studies/slog.toml")),
-    (
-        "smr-or-cmr",
-        include_str!("../../studies/smr-or-cmr.toml"),
-    ),
-    (
-        "zfs-ashift",
-        include_str!("../../studies/zfs-ashift.toml"),
-    ),
+    ("smr-or-cmr", include_str!("../../studies/smr-or-cmr.toml")),
+    ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
     (
         "zfs-block-size",
         include_str!("../../studies/zfs-block-size.toml"),
