@@ -280,13 +280,8 @@ pub(crate) fn run(
     let doing = caught.doing();
     doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
     let probing = SystemClock.now_ns();
-    let probe = probe(
-        context,
-        &host,
-        &first,
-        &sides[0],
-        (&caught.interrupt, own.remedy()),
-    )?;
+    let asked = (&caught.interrupt, own.remedy());
+    let probe = probe(context, &host, &first, &sides[0], asked)?;
     // A trial of the run lays out its data and cleans up as this one did.
     let trial_seconds = SystemClock.now_ns().saturating_sub(probing) as f64 / 1e9;
     drop(doing);

@@ -111,6 +111,23 @@ pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
+/// A CI system shows both beside the code.
+fn pages_of_what_is_required(ground: &Ground, code: i32) {
+    let both = ground.stackrace(&["gate", "--markdown", "--junit", "gate.xml"]);
+    both.ended(code);
+    assert!(
+        both.out.starts_with("# ") && both.out.contains("## Required"),
+        "{}",
+        both.out
+    );
+    let xml = fs::read_to_string(ground.path().join("gate.xml")).unwrap();
+    let counts = format!("tests=\"1\" failures=\"{}\"", u8::from(code != 0));
+    assert!(
+        xml.contains(&counts) && xml.contains("required at most"),
+        "{xml}"
+    );
+}
+
 /// The code of a check of one directory, three rounds of which meet a bound, miss it, or are too few.
 pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
     let asked = |words: &[&str], rounds: &str, (code, remark, answer): (i32, &str, &str)| {
@@ -134,19 +151,7 @@ pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
         json.ended(if code == 7 { 7 } else { 0 });
         let json: Value = serde_json::from_str(&json.out).unwrap();
         assert_eq!(json["required"].as_array().unwrap().len(), 1, "{json}");
-        let both = ground.stackrace(&["gate", "--markdown", "--junit", "gate.xml"]);
-        both.ended(code);
-        assert!(
-            both.out.starts_with("# ") && both.out.contains("## Required"),
-            "{}",
-            both.out
-        );
-        let xml = fs::read_to_string(ground.path().join("gate.xml")).unwrap();
-        let counts = format!("tests=\"1\" failures=\"{}\"", u8::from(code != 0));
-        assert!(
-            xml.contains(&counts) && xml.contains("required at most"),
-            "{xml}"
-        );
+        pages_of_what_is_required(&ground, code);
     };
     let most = |bound: &str, rounds: &str, code: i32, answer: &str| {
         let bound = format!("fsync latency p50 <= {bound}");

@@ -3,7 +3,10 @@
 //! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is 1024 or
 //! 1024², as fio, dd, truncate and LVM take it. What is shown is always spelled out.
 
+mod whole;
+
 pub use stackrace_engine::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
+pub use whole::whole_time;
 
 /// The reason for which a text is no amount, time or share. Shown, it is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,21 +98,6 @@ pub fn parse_time_ns(text: &str) -> Result<u64, UnitError> {
     // Rounded, for a float holds many decimal fractions only nearly: 0.3 ms is 300,000.00000000006 ns.
     let too_long = || UnitError::new(format!("{text} is too long"), "write at most 104 d");
     whole((number * factor).round()).ok_or_else(too_long)
-}
-
-/// A time as [`parse_time_ns`] reads it, in the largest unit of which it is a whole number: `5 min`, `90 s`.
-pub fn whole_time(ns: u64) -> String {
-    const UNITS: [(&str, u64); 6] = [
-        ("d", 86_400_000_000_000),
-        ("h", 3_600_000_000_000),
-        ("min", 60_000_000_000),
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
-        ("us", 1_000),
-    ];
-    let unit = UNITS.into_iter().find(|(_, size)| ns > 0 && ns % size == 0);
-    let (unit, size) = unit.unwrap_or(("ns", 1));
-    format!("{} {unit}", ns / size)
 }
 
 /// Nanoseconds of something that lasts, as [`parse_time_ns`]: more than none.

@@ -1,8 +1,7 @@
 //! A verdict in plain words: the answer with its number, then how sure that is. The vocabulary is
 //! fixed: see `docs/methodology.md`.
 
-use stackrace_stats::FIRST_LOOK;
-use stackrace_stats::elementary::ln;
+use stackrace_stats::{FIRST_LOOK, elementary::ln};
 
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};
@@ -141,7 +140,6 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
 /// The state before the first verdict, with the estimates of the rounds so far.
 fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
-    let first = FIRST_LOOK;
     // While a run goes on, no command is needed for the next round.
     let goes_on = if evidence.ended {
         format!(" `{}` goes on.", resume(head))
@@ -151,7 +149,7 @@ fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     // What was lost needs no rounds to be said.
     let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
     format!(
-        "No verdict yet: {}; the first verdict needs {first}{kept}.{}{goes_on}",
+        "No verdict yet: {}; the FIRST_LOOK verdict needs {FIRST_LOOK}{kept}.{}{goes_on}",
         counted(judged.rounds as usize, "complete round"),
         headline::so_far(judged.overall, &over(head), only_unit(head))
     )

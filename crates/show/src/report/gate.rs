@@ -25,9 +25,11 @@ pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Styled {
 
 /// The page of a run that is asked what it requires, as Markdown; `failed`: the first error of a trial.
 pub fn required(verdict: &Verdict, failed: Option<&str>, screen: Screen) -> Styled {
+    // What the table of a comparison says in columns, a sentence says for each requirement.
     let of = |row: &RequiredRow| format!("{}, {}: {}", row.name, row.workload, row.words());
     let rows = verdict.required.iter().map(of).collect();
     let mut parts = vec![SheetPart::List("Required".to_owned(), rows)];
+    // Before the notes: a failed trial leaves no other answer.
     let failed = failed.map(|error| format!("a trial failed: {error}"));
     let notes: Vec<String> = failed.into_iter().chain(verdict.notes.clone()).collect();
     if !notes.is_empty() {

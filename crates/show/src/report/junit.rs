@@ -40,6 +40,7 @@ pub fn junit_required(run: &str, verdict: &Verdict, failed: Option<&str>, strict
             .iter()
             .map(|row| Case {
                 name: format!("{}, {}: {}", row.name, row.workload, row.metric.name),
+                // As for a comparison: skipped is not red.
                 result: match (row.enough, strict) {
                     (Enough::Meets, _) => None,
                     (Enough::Fails, _) | (Enough::Open, true) => Some(("failure", row.words())),
@@ -48,6 +49,7 @@ pub fn junit_required(run: &str, verdict: &Verdict, failed: Option<&str>, strict
             })
             .collect(),
     };
+    // The whole answer, for a person who opens the file.
     let told = [std::slice::from_ref(&verdict.sentence), &verdict.notes].concat();
     file(&format!("what {run} requires"), &cases, &told)
 }

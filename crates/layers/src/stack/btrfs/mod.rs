@@ -383,6 +383,7 @@ impl Layer for Btrfs {
         let given = self.options_given(&devices);
         let source = devices[0].path.as_os_str();
         let root = setup.mount("btrfs", source, &given, Memory::No)?;
+        // Counters of a file system that is new: any error is of this run.
         let stats = argv(["btrfs", "device", "stats"].map(OsStr::new));
         let stats = [stats, vec![root.clone().into()]].concat();
         let at = (setup.node, setup.host());

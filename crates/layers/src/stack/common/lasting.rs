@@ -76,7 +76,7 @@ impl LastingState {
     }
 }
 
-/// The whole answer.
+/// An answer of one word, of which all counts.
 pub(crate) fn whole(answer: &str) -> String {
     answer.trim().to_owned()
 }

@@ -31,6 +31,7 @@ pub(super) fn mdadm(world: &mut World, words: &[OsString]) -> Output {
     let uuid = uuid.clone();
     let told = ["level", "raid-devices"].map(|word| array.asked.get(word).cloned());
     let [level, count] = told.map(Option::unwrap_or_default);
+    // None of them fails in a plan.
     let at_work = array.members.len();
     // It borrows the world, which stopping an array changes.
     drop(arrays);

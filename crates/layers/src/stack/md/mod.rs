@@ -560,6 +560,7 @@ impl Layer for Md {
         if self.level != RaidLevel::Zero {
             let detail = argv(["mdadm", "--detail"].map(OsStr::new));
             let detail = [detail, vec![device.clone().into()]].concat();
+            // As asked, and not as found: a member may have failed a moment ago.
             let at_work = members - usize::from(self.degraded);
             let asked = (
                 members_at_work as fn(&str) -> String,

@@ -66,6 +66,7 @@ fn zpool(world: &mut World, words: &[OsString]) -> Output {
             said("")
         }
         "get" => match world.assembly(&name) {
+            // A pool of a plan has all of its disks.
             Some(_) if words.iter().any(|word| word == "health") => said("ONLINE\n"),
             Some(pool) => said(table(&name, &pool.asked, "  ")),
             None => complained(1, "no such pool"),
