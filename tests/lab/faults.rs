@@ -153,10 +153,8 @@ fn all_failed(study: &str, faults: &dyn Fn(&Ground)) -> Vec<String> {
 /// Makes every request to one disk of the first machine fail.
 fn fail_a_disk(ground: &Ground) {
     let wrong = ground.stackrace(&["lab", "fault", "disk", "1", "disk-0", "fail"]);
-    let words = wrong.err.split([' ', ',', '\n']);
-    let serial = words
-        .filter(|word| word.starts_with("disk-") && word.len() > 8)
-        .last();
+    let mut words = wrong.err.rsplit([' ', ',', '\n']);
+    let serial = words.find(|word| word.starts_with("disk-") && word.len() > 8);
     let said = ground.stackrace(&["lab", "fault", "disk", "1", serial.unwrap(), "fail"]);
     said.ended(0);
 }

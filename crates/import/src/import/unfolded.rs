@@ -91,7 +91,6 @@ pub(super) fn read(
 
 /// The text with its lines put together in one way, and what is read of it with the starts of its lines; `None` if
 /// that changes nothing, or was tried before.
-#[expect(clippy::type_complexity, reason = "a reading or why there is none")]
 fn read_joined(
     lines: &[&str],
     width: usize,

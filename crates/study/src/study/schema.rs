@@ -219,5 +219,6 @@ fn number(word: &str) -> Option<Value> {
         Err(_) => word.parse::<f64>().ok()?.into(),
     };
     // "010" is no way to write 10, and 1.20 is read as 1.2.
-    (number.to_string() == word).then_some(number)
+    let spelled = number.to_string();
+    (spelled == word).then_some(number)
 }

@@ -48,10 +48,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
         "durability-zfs",
         include_str!("../../studies/durability-zfs.toml"),
     ),
-    (
-        "encryption",
-        include_str!("../../studies/encryption.toml"),
-    ),
+    ("encryption", include_str!("../../studies/encryption.toml")),
     (
         "ext4-vs-xfs",
         include_str!("../../studies/ext4-vs-xfs.toml"),
