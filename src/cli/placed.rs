@@ -222,7 +222,10 @@ fn every_option_of_every_command_that_works_at_a_place_is_in_the_table_and_no_ot
 
 /// Never used with the studies here: they name a place, go with another option, or mean nothing there.
 fn is_never_alone(command: &str, name: &str) -> bool {
-    let named = ["clients", "cut", "restore", "peer", "unit", "better"].contains(&name);
+    let named = [
+        "clients", "cut", "restore", "peer", "unit", "better", "together",
+    ]
+    .contains(&name);
     named
         || (command, name) == ("clean", "processes")
         || (command, name) == ("resume", "back-within")

@@ -194,6 +194,9 @@ fn entry(
         text.push_str(&format!("{source}\n"));
     }
     text.push_str(&format!("\n  {example}\n\n"));
+    let longest = settings.iter().map(|setting| setting.name.len()).max();
+    // As the lists of all layers and workloads have it, unless a name is longer.
+    let width = longest.map_or(18, |longest| longest.max(18));
     for setting in settings {
         let default = match setting.fallback {
             Fallback::Required => "required".to_owned(),
@@ -201,7 +204,7 @@ fn entry(
             Fallback::Value(default) | Fallback::Computed(default) => format!("default {default}"),
         };
         text.push_str(&format!(
-            "  {:<18} {} ({}; {default})\n",
+            "  {:<width$} {} ({}; {default})\n",
             setting.name,
             setting.doc,
             takes(setting.kind)

@@ -180,11 +180,17 @@ impl RunControl for Owner {
         let mut begun = self.begun.lock();
         begun
             .iter_mut()
-            .map(|program| Begun {
-                what: program.what.clone(),
-                pid: program.process.id(),
-                ended: program.process.ended().map(in_words),
-                said: tail(&program.said),
+            .map(|program| {
+                let ended = program.process.ended().map(in_words);
+                Begun {
+                    what: program.what.clone(),
+                    // The numbers of one that has ended may be another program's by now.
+                    pids: ended
+                        .as_ref()
+                        .map_or_else(|| program.process.ids(), |_| Vec::new()),
+                    ended,
+                    said: tail(&program.said),
+                }
             })
             .collect()
     }

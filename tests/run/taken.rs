@@ -62,7 +62,6 @@ pub(crate) fn one_directory_alone_is_measured_by_one_run_at_a_time() {
     let begun = |log: &Log| !log.all("round-finished").is_empty();
     ground.write("one.toml", ONE);
     let mut first = start_until(&ground, &["run", "one.toml"], begun);
-    let named = format!("(process {}: ", first.id());
     let path = ground.path().join("one");
     let path = path.to_str().unwrap();
     // From another store: another user has one, too.
@@ -73,7 +72,8 @@ pub(crate) fn one_directory_alone_is_measured_by_one_run_at_a_time() {
         let refused = ground.stackrace(again);
         refused
             .ended(3)
-            .err_has(&named)
+            .err_has("another run of stackrace measures in ")
+            .err_has("run one.toml --store ")
             .err_has("nothing was changed");
     }
     first.kill().unwrap();

@@ -10,7 +10,9 @@ pub fn whole_time(ns: u64) -> String {
         ("ms", 1_000_000),
         ("us", 1_000),
     ];
-    let unit = UNITS.into_iter().find(|(_, size)| ns > 0 && ns.is_multiple_of(*size));
+    let unit = UNITS
+        .into_iter()
+        .find(|(_, size)| ns > 0 && ns.is_multiple_of(*size));
     let (unit, size) = unit.unwrap_or(("ns", 1));
     format!("{} {unit}", ns / size)
 }

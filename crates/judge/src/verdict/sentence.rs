@@ -149,7 +149,7 @@ fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     // What was lost needs no rounds to be said.
     let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
     format!(
-        "No verdict yet: {}; the FIRST_LOOK verdict needs {FIRST_LOOK}{kept}.{}{goes_on}",
+        "No verdict yet: {}; the first verdict needs {FIRST_LOOK}{kept}.{}{goes_on}",
         counted(judged.rounds as usize, "complete round"),
         headline::so_far(judged.overall, &over(head), only_unit(head))
     )

@@ -116,6 +116,15 @@ impl Process {
         self.child.id()
     }
 
+    /// The numbers of the process and of those that it started: one that is in front lets another one work.
+    pub fn ids(&self) -> Vec<u32> {
+        let own = Pid::from_child(&self.child);
+        let others = all().filter(|id| parent(*id) == Some(own));
+        let ids = std::iter::once(own).chain(others);
+        ids.map(|id| id.as_raw_nonzero().get().unsigned_abs())
+            .collect()
+    }
+
     /// The command as it would be typed.
     pub fn command(&self) -> &str {
         &self.command

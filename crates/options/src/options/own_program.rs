@@ -6,9 +6,17 @@ use clap::Args;
 
 /// Options beside which there is no command, and so nothing that an option of a command could mean.
 // Said of each of them: the parser drops "requires" where what is required conflicts with something given.
-const NO_COMMAND: [&str; 6] = ["with", "fio", "find_rate", "purpose", "size", "like"];
+const NO_COMMAND: [&str; 7] = [
+    "with",
+    "together",
+    "fio",
+    "find_rate",
+    "purpose",
+    "size",
+    "like",
+];
 /// Those beside which there is neither a command nor a job of fio.
-const NO_PROGRAM: [&str; 5] = ["with", "find_rate", "purpose", "size", "like"];
+const NO_PROGRAM: [&str; 6] = ["with", "together", "find_rate", "purpose", "size", "like"];
 
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]
@@ -20,7 +28,7 @@ pub struct OwnProgramArgs {
     pub with: Vec<String>,
     /// Measure all workloads of --with at the same time, each judged by itself: "a database, and a backup beside it" is
     /// --with "random mode=mixed size=1GiB time=5s" --with "sequential mode=read size=1GiB passes=0 time=5s". All end with the first
-    #[arg(long, requires = "with", conflicts_with_all = ["find_rate", "fio", "command"])]
+    #[arg(long, requires = "with", conflicts_with_all = ["find_rate", "fio", "command", "purpose", "size", "like"])]
     pub together: bool,
     /// Compare the highest rate of operations that keeps a latency: "p99 <= 5 ms". It is that of random reads of 4 KiB in
     /// 1 GiB, or of --with "random mode=… size=…"; see `stackrace show workload find-rate`

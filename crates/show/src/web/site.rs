@@ -51,8 +51,8 @@ pub struct TextReader {
 pub struct Begun {
     /// `run demo.toml`.
     pub what: String,
-    /// Its process.
-    pub pid: u32,
+    /// Its processes: of which one tells what the run does; none if it has ended.
+    pub pids: Vec<u32>,
     /// Outcome, in words; `None` if it goes on.
     pub ended: Option<String>,
     /// The end of what it said.

@@ -60,7 +60,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
 fn item(list: &[(Arc<RunSummary>, Stage)], begun: &Begun) -> Markup {
     // A run tells its process, which is how one that was started here is found.
     let run = list.iter().find_map(|(run, stage)| match stage {
-        Stage::Running(Some(now)) if now.pid == begun.pid => Some(&run.run),
+        Stage::Running(Some(now)) if begun.pids.contains(&now.pid) => Some(&run.run),
         _ => None,
     });
     html! {

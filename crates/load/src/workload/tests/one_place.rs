@@ -9,7 +9,12 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 22] = [
+const ELSEWHERE: [(&str, &[&str], &str); 23] = [
+    (
+        "crates/layers/src/stack/aged/mod.rs",
+        &["files"],
+        "what a file system is filled with, in its facts",
+    ),
     (
         "crates/places/src/place/options.rs",
         &["find-rate"],
