@@ -2,10 +2,11 @@
 
 use crate::stack::aged::profile::Profile;
 use crate::stack::error::LayerError;
-use rustix::fs::{Mode, OFlags, statvfs, syncfs};
+use rustix::fs::{Mode, OFlags, statvfs};
 use stackrace_base::time::{Clock as _, SystemClock};
 use stackrace_base::unit;
 use stackrace_engine::draw::{Draw, derive};
+use stackrace_engine::system::syncfs;
 use stackrace_machine::host::HostError;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
