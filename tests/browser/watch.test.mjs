@@ -44,10 +44,10 @@ test("a run is watched live from its first trial to its verdict", async () => {
   await page.getByText("The study, verbatim").click();
   const summary = page.getByText("The study, verbatim");
   await summary.focus();
-  const trials = page.locator("#trials summary");
+  const trials = page.locator("#trials .part details > summary");
   const said = await trials.innerText();
   await page.waitForFunction(
-    (said) => document.querySelector("#trials summary").innerText !== said, said);
+    (said) => document.querySelector("#trials .part details > summary").innerText !== said, said);
   assert.equal(await summary.evaluate((node) => document.activeElement === node), true);
   assert.equal(await summary.evaluate((node) => node.parentElement.open), true);
 
