@@ -62,25 +62,30 @@ impl Trial<'_> {
 /// Measures the trials, each of another configuration, in turns of `slice_ns`; the first lap goes in
 /// the order of the trials.
 pub(super) fn run_in_slices(trials: &[Trial<'_>], slice_ns: u64) -> Vec<Observation> {
-    let Some(first) = trials.first() else {
-        return Vec::new();
-    };
-    let each = trials.iter().map(|trial| {
+    run_all(trials, |trial| {
         let part = SlicedPart::new(slice_ns, trial.standing.devices());
-        StackTrial::new(*trial, MeasuredBy::Slices(part))
-    });
-    let mut all: Vec<StackTrial<'_>> = each.collect();
-    carry_out(&mut all, &first.executor.interrupt);
-    all.into_iter().map(|trial| trial.observation).collect()
+        MeasuredBy::Slices(part)
+    })
 }
 
 /// Measures the trials, each of another workload on one stack, at the same time; the first one decides when all end.
 pub(super) fn run_together(trials: &[Trial<'_>]) -> Vec<Observation> {
+    run_all(trials, |_| {
+        MeasuredBy::Together(TogetherPart::new(trials.len()))
+    })
+}
+
+/// Carries out trials as one, to whatever end.
+fn run_all<'a>(
+    trials: &[Trial<'a>],
+    by: impl Fn(&Trial<'a>) -> MeasuredBy<'a>,
+) -> Vec<Observation> {
     let Some(first) = trials.first() else {
         return Vec::new();
     };
-    let by = || MeasuredBy::Together(TogetherPart::new(trials.len()));
-    let each = trials.iter().map(|trial| StackTrial::new(*trial, by()));
+    let each = trials
+        .iter()
+        .map(|trial| StackTrial::new(*trial, by(trial)));
     let mut all: Vec<StackTrial<'_>> = each.collect();
     carry_out(&mut all, &first.executor.interrupt);
     all.into_iter().map(|trial| trial.observation).collect()
