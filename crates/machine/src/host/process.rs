@@ -112,7 +112,8 @@ impl Process {
     }
 
     /// The number of the process, as the kernel has it.
-    pub fn id(&self) -> u32 {
+    #[cfg(test)]
+    fn id(&self) -> u32 {
         self.child.id()
     }
 
