@@ -15,9 +15,8 @@ pub use claim::{Claim, Load};
 pub use ssd::SsdCard;
 pub use volume::VolumeCard;
 
-use crate::card::{CardError, DiskCard, Origin};
+use crate::card::{CardError, DiskCard};
 use crate::{Drive, Nanos, SECTOR};
-use serde::Serialize;
 
 /// A card of any kind of drive.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,19 +42,6 @@ pub struct DriveIdentity {
     pub volatile_cache: bool,
     /// Set if it takes discards.
     pub discards: bool,
-}
-
-/// One value of a card, as text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CardValue {
-    /// The word of the card.
-    pub name: String,
-    /// The value as it is written in the card.
-    pub value: String,
-    /// Kind of its source.
-    pub from: Origin,
-    /// Source of the value, as the card says it.
-    pub source: String,
 }
 
 /// The card of an array's disks.
@@ -222,15 +208,41 @@ impl Card {
         }
     }
 
-    /// The card as the text of a file.
+    /// The card as the text of a file: a value a line.
     #[must_use]
     pub fn text(&self) -> String {
-        match self {
-            Self::Disk(card) => text("disk", card),
-            Self::Ssd(card) => text("ssd", card),
-            Self::Volume(card) => text("volume", card),
-            Self::Array(card) => text("array", card),
+        let mut table = self.table();
+        let claims = table.remove("claims");
+        let (stated, plain): (Vec<_>, Vec<_>) =
+            table.into_iter().partition(|(_, value)| stated(value));
+        let lines = plain.into_iter().chain(stated);
+        let mut text: String = lines
+            .map(|(name, value)| format!("{name} = {value}\n"))
+            .collect();
+        let claims = claims.as_ref().and_then(toml::Value::as_array);
+        for claim in claims
+            .into_iter()
+            .flatten()
+            .filter_map(toml::Value::as_table)
+        {
+            text.push_str("\n[[claims]]\n");
+            text.push_str(&claim.to_string());
         }
+        text
+    }
+
+    /// The values of the card by name, with its `kind`.
+    fn table(&self) -> toml::Table {
+        let (kind, table) = match self {
+            Self::Disk(card) => ("disk", toml::Table::try_from(card)),
+            Self::Ssd(card) => ("ssd", toml::Table::try_from(card)),
+            Self::Volume(card) => ("volume", toml::Table::try_from(card)),
+            Self::Array(card) => ("array", toml::Table::try_from(card)),
+        };
+        // A card holds nothing that TOML cannot: numbers, words, lists and tables.
+        let mut table = table.unwrap_or_default();
+        table.insert("kind".to_owned(), kind.into());
+        table
     }
 
     /// Figures of the whole drive that test the card.
@@ -284,55 +296,7 @@ fn from_table(mut table: toml::Table) -> Result<Card, CardError> {
     })
 }
 
-/// A card as the text of a file: a value a line.
-fn text(kind: &str, card: &impl Serialize) -> String {
-    // A card holds nothing that TOML cannot: numbers, words, lists and tables.
-    let mut table = toml::Table::try_from(card).unwrap_or_default();
-    let claims = table.remove("claims");
-    table.insert("kind".to_owned(), kind.into());
-    let (stated, plain): (Vec<_>, Vec<_>) = table
-        .into_iter()
-        .partition(|(_, value)| value.get("source").is_some());
-    let lines = plain.into_iter().chain(stated);
-    let mut text: String = lines
-        .map(|(name, value)| format!("{name} = {value}\n"))
-        .collect();
-    for claim in claims
-        .as_ref()
-        .and_then(toml::Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        text.push_str("\n[[claims]]\n");
-        text.push_str(
-            &claim
-                .as_table()
-                .map(toml::Table::to_string)
-                .unwrap_or_default(),
-        );
-    }
-    text
-}
-
-/// Every value of a card with its source, by name.
-///
-/// # Errors
-/// When the text is no card.
-pub fn values(text: &str) -> Result<Vec<CardValue>, CardError> {
-    let table: toml::Table = text.parse()?;
-    let stated = table.into_iter().filter_map(|(name, entry)| {
-        let toml::Value::Table(mut entry) = entry else {
-            return None;
-        };
-        let value = entry.remove("value")?.to_string();
-        let from = entry.remove("from")?.try_into().ok()?;
-        let source = entry.remove("source")?.as_str()?.to_owned();
-        Some(CardValue {
-            name,
-            value,
-            from,
-            source,
-        })
-    });
-    Ok(stated.collect())
+/// Set for a value of a drive: it has its source beside it.
+fn stated(value: &toml::Value) -> bool {
+    value.get("source").is_some()
 }
