@@ -11,7 +11,7 @@ use stackrace_judge::verdict::{Enough, State, Verdict};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::run::{Ledger, Reason};
-use stackrace_show::report;
+use stackrace_show::report::{self, Placed};
 
 /// Lines of the answer: with those that say where it is kept, a screen of 24.
 const ANSWER_LINES: usize = 20;
@@ -23,28 +23,28 @@ pub(super) fn finish(
     output: &OutputArgs,
     decide: bool,
 ) -> Result<u8, Failure> {
-    finish_with(setting, run, output, (decide, &|_, _| Vec::new()))
+    finish_with(setting, run, output, (decide, &|_, _| Placed::default()))
 }
 
-/// Sentences about a run that its record alone does not tell.
-type Further<'a> = dyn Fn(&Record, &Verdict) -> Vec<String> + 'a;
+/// Where the storage of a run stands, which its record alone does not tell.
+type Placing<'a> = dyn Fn(&Record, &Verdict) -> Placed + 'a;
 
-/// Shows what a run found, with further sentences below the figures, and says how it ended.
+/// Shows what a run found, with where its storage stands below the figures, and says how it ended.
 pub(super) fn finish_with(
     setting: &Setting,
     run: FinishedRun,
     output: &OutputArgs,
-    (decide, further): (bool, &Further<'_>),
+    (decide, place): (bool, &Placing<'_>),
 ) -> Result<u8, Failure> {
     let id = run.ledger.lock().record().head.run.clone();
     if run.ended.is_err() && !run.store.has_log(&id) {
         // What is on record nowhere is no result.
         return run.ended.map(|_| 0);
     }
-    let further = further(run.ledger.lock().record(), &run.verdict);
-    show(setting, &run, output, (Some(ANSWER_LINES), &further))?;
+    let placed = place(run.ledger.lock().record(), &run.verdict);
+    show(setting, &run, output, (Some(ANSWER_LINES), &placed))?;
     if !pageless(setting) {
-        for text in &further {
+        for text in placed.sentences() {
             for line in report::wrap(&format!("\n{text}"), setting.screen.columns()) {
                 say(&format!("{line}\n"));
             }
@@ -81,7 +81,7 @@ pub(super) fn show(
     setting: &Setting,
     run: &FinishedRun,
     output: &OutputArgs,
-    (lines_max, standing): (Option<usize>, &[String]),
+    (lines_max, placed): (Option<usize>, &Placed),
 ) -> Result<(), Failure> {
     let ledger = run.ledger.lock();
     let (record, verdict) = (ledger.record(), &run.verdict);
@@ -113,7 +113,7 @@ pub(super) fn show(
             record,
             verdict,
             &report::ReportOptions {
-                standing: standing.to_vec(),
+                placed: placed.clone(),
                 ..report::ReportOptions::default()
             },
         )?;

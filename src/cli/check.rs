@@ -18,6 +18,7 @@ use stackrace_results::record::Record;
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::prepare::observer::Observer as _;
 use stackrace_run::prepare::study_file::Overrides;
+use stackrace_show::report::Placed;
 use stackrace_study::purpose::{self, Purpose, RequiredBound};
 
 /// Carries out `stackrace check`; gives its exit code.
@@ -89,15 +90,15 @@ fn stands(
     request: &CompareRequest,
     record: &Record,
     verdict: &Verdict,
-) -> Vec<String> {
+) -> Placed {
     if request.directories.len() > 1 {
-        return Vec::new();
+        return Placed::default();
     }
-    let mut said = standing::past(&setting.session, record, verdict);
+    let mut placed = standing::past(&setting.session, record, verdict);
     if request.required.is_empty() {
-        said.extend(standing::beside_drives(verdict, request.purpose));
+        placed.drives = standing::among_drives(verdict, request.purpose);
     }
-    said
+    placed
 }
 
 /// The bounds that were typed.

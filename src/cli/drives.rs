@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stackrace_drives::{CARDS, Card, Claim, Load, values};
+use stackrace_drives::{Card, Claim, Load};
 
 use super::words::unknown;
 use stackrace_base::failure::Failure;
@@ -17,26 +17,22 @@ const WIDTH: usize = 80;
 /// All drives, a line each; or one of them, whole.
 pub(super) fn text(name: Option<&str>) -> Result<String, Failure> {
     let broken = |error| Failure::internal(format!("a card of a drive: {error}"));
-    let cards = CARDS
-        .iter()
-        .map(|text| Ok((Card::parse(text).map_err(broken)?, *text)))
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let cards: Vec<Card> = Card::all_shipped().collect();
     let Some(name) = name else {
-        let line = |(card, _): &(Card, &str)| {
-            format!("{:<25} {:<13} {}\n", card.model(), card.kind(), card.name())
-        };
+        let line =
+            |card: &Card| format!("{:<25} {:<13} {}\n", card.model(), card.kind(), card.name());
         let lines: String = cards.iter().map(line).collect();
         return Ok(format!(
             "{lines}\nThese are models, not measurements. `stackrace show drives NAME` says where each value\ncomes from, and how the model does beside published figures. A study asked of one:\nstackrace run ext4-vs-xfs --lab --drive NAME\n"
         ));
     };
-    let Some((card, text)) = cards.iter().find(|(card, _)| card.model() == name) else {
-        let names: Vec<&str> = cards.iter().map(|(card, _)| card.model()).collect();
+    let Some(card) = cards.iter().find(|card| card.model() == name) else {
+        let names: Vec<&str> = cards.iter().map(Card::model).collect();
         return Err(unknown("drive", name, &names));
     };
     let (model, name, kind) = (card.model(), card.name(), card.kind());
     let mut shown = format!("{model}: {name}\n{kind}, modelled; {}\n\n", card.units());
-    for value in values(text).map_err(broken)? {
+    for value in card.values() {
         let _ = writeln!(
             shown,
             "  {} = {} ({})",

@@ -8,6 +8,7 @@ use super::setting::Setting;
 use super::words::unknown;
 use crate::commands::import;
 use stackrace_load::tools::importers;
+use stackrace_show::report::Placed;
 
 /// Carries out `stackrace import`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
@@ -25,6 +26,6 @@ pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
         verb.tool.as_deref(),
         verb.title,
     )?;
-    answer::show(setting, &run, &verb.output, (None, &[]))?;
+    answer::show(setting, &run, &verb.output, (None, &Placed::default()))?;
     Ok(0)
 }

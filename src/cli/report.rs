@@ -14,7 +14,7 @@ use crate::commands::{compare, standing};
 use stackrace_judge::published;
 use stackrace_judge::verdict::{self, Beside, Evidence, Verdict};
 use stackrace_results::record::Record;
-use stackrace_show::report::{self, ReportOptions};
+use stackrace_show::report::{self, Placed, ReportOptions};
 
 pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     let format = form(&verb)?;
@@ -38,12 +38,12 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     };
     let mut options = ReportOptions {
         beside,
-        standing: match record.head.configurations.len() {
+        placed: match record.head.configurations.len() {
             // One directory alone is compared with its own past.
             1 if record.head.study_name == compare::COMPARE => {
                 standing::past(&setting.session, &record, &verdict)
             }
-            _ => Vec::new(),
+            _ => Placed::default(),
         },
         ..ReportOptions::default()
     };

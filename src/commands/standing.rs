@@ -1,12 +1,12 @@
 //! Where one directory stands: against its own earlier runs, and beside modelled drives and what their makers publish.
 
-use stackrace_base::event::Better;
 use stackrace_base::setting::Value;
-use stackrace_base::unit::{self, counted};
+use stackrace_base::unit;
 use stackrace_drives::{Card, Claim, Load, Origin};
 use stackrace_judge::verdict::{Evidence, MetricCell, Verdict, judge};
 use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
+use stackrace_show::report::{AgainstPast, AmongDrives, ModelledDrive, Placed};
 use stackrace_stats::elementary::ln;
 use stackrace_stats::{mean, median, t_quantile, variance};
 use stackrace_study::purpose::{Purpose, PurposeWorkload, SizedBy, WorkloadSize};
@@ -21,25 +21,31 @@ const ERROR: f64 = 0.05;
 const SSD_BYTES: u64 = 4 << 30;
 const KIB: u64 = 1024;
 
-/// A sentence for each workload: how it compares with the runs before that asked the same.
-pub(crate) fn past(context: &Context, record: &Record, verdict: &Verdict) -> Vec<String> {
+/// Each workload against the runs before that asked the same.
+pub(crate) fn past(context: &Context, record: &Record, verdict: &Verdict) -> Placed {
     let earlier = memory::earlier(context, record);
-    let Some(oldest) = earlier
+    let oldest: Option<String> = earlier
         .last()
-        .map(|it| it.head.run.chars().take(DATE).collect())
-    else {
-        return vec!["The first run that asks this: later ones are compared with it".to_owned()];
+        .map(|it| it.head.run.chars().take(DATE).collect());
+    let Some(oldest) = oldest else {
+        return Placed {
+            first: true,
+            ..Placed::default()
+        };
     };
     let judged: Vec<Verdict> = earlier.iter().map(|it| judge(&Evidence::of(it))).collect();
     let cells: Vec<&MetricCell> = primary(verdict).collect();
     let error = ERROR / cells.len().max(1) as f64;
-    let said = cells.iter().filter_map(|cell| {
+    let past = cells.iter().filter_map(|cell| {
         let same = |other: &&MetricCell| other.workload_name == cell.workload_name;
         let before = judged.iter().filter_map(|it| primary(it).find(same)?.value);
         let before: Vec<f64> = before.map(|value| value.estimate).collect();
         against(cell, &before, &oldest, error)
     });
-    said.collect()
+    Placed {
+        past: past.collect(),
+        ..Placed::default()
+    }
 }
 
 /// Characters of a date at the beginning of a run's id.
@@ -51,28 +57,18 @@ fn primary(verdict: &Verdict) -> impl Iterator<Item = &MetricCell> {
     cells.filter(|cell| cell.primary)
 }
 
-/// `streaming write: 4 % slower than the median of 5 runs since 2026-06-01 (212 MB/s): not certain`
-fn against(cell: &MetricCell, before: &[f64], since: &String, error: f64) -> Option<String> {
-    let (now, usual) = (cell.value?.estimate, median(before)?);
-    let share = match cell.metric.better {
-        Better::Higher => now / usual - 1.0,
-        Better::Lower => usual / now - 1.0,
-    };
-    let word = if share < 0.0 { "slower" } else { "faster" };
-    let sure = match is_another(now, before, error) {
-        true => "certain",
-        false => "not certain",
-    };
-    Some(format!(
-        "{}: {} {word} than {} ({}): {sure}",
-        cell.workload_name,
-        unit::percent(share.abs()),
-        match before.len() {
-            1 => format!("the run of {since}"),
-            several => format!("the median of {} since {since}", counted(several, "run")),
-        },
-        unit::of_metric(&cell.metric.unit, usual)
-    ))
+fn against(cell: &MetricCell, before: &[f64], since: &str, error: f64) -> Option<AgainstPast> {
+    let value = cell.value?.estimate;
+    Some(AgainstPast {
+        workload: cell.workload_name.clone(),
+        unit: cell.metric.unit.clone(),
+        better: cell.metric.better,
+        value,
+        median: median(before)?,
+        runs: before.len(),
+        since: since.to_owned(),
+        certain: is_another(value, before, error),
+    })
 }
 
 /// Returns true if a value is none that the earlier ones let one expect of a further run.
@@ -88,20 +84,14 @@ fn is_another(now: f64, before: &[f64], error: f64) -> bool {
     (ln(now) - mean(&logs)).abs() > reach
 }
 
-/// A sentence for each workload that drives are described by, and one that says what they are.
-pub(crate) fn beside_drives(verdict: &Verdict, purpose: &Purpose) -> Vec<String> {
-    let known = primary(verdict).filter_map(|cell| {
-        let part = purpose
-            .parts
-            .iter()
-            .find(|it| it.name == cell.workload_name)?;
+/// Each workload that drives are described by, among their models.
+pub(crate) fn among_drives(verdict: &Verdict, purpose: &Purpose) -> Vec<AmongDrives> {
+    let placed = primary(verdict).filter_map(|cell| {
+        let mut parts = purpose.parts.iter();
+        let part = parts.find(|it| it.name == cell.workload_name)?;
         among(cell, load_of(part)?)
     });
-    let mut said: Vec<String> = known.collect();
-    if !said.is_empty() {
-        said.push("Models of bare drives, not measurements: a file system, caches and other work lie between. Their sources: stackrace show drives NAME".to_owned());
-    }
-    said
+    placed.collect()
 }
 
 /// Requests of a workload as a claim names them, with the KiB of each; `None` if no claim is about such work.
@@ -125,7 +115,7 @@ fn load_of(part: &PurposeWorkload) -> Option<(Load, u64)> {
 }
 
 /// The drives next to a figure: those whose models are just slower and just faster.
-fn among(cell: &MetricCell, (load, block): (Load, u64)) -> Option<String> {
+fn among(cell: &MetricCell, (load, block): (Load, u64)) -> Option<AmongDrives> {
     let asked = Claim {
         load,
         block: u32::try_from(block).ok()?,
@@ -136,44 +126,33 @@ fn among(cell: &MetricCell, (load, block): (Load, u64)) -> Option<String> {
     };
     // Claims have MB/s and requests a second.
     let times = if cell.metric.unit == "B/s" { 1e6 } else { 1.0 };
-    let measured = cell.value?.estimate;
-    let mut models: Vec<(f64, Card)> = Card::all_shipped()
-        .filter_map(|card| Some((card.modelled(&asked, SSD_BYTES).ok()? * times, card)))
-        .collect();
-    models.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let shown = |(value, card): &(f64, Card)| {
+    let value = cell.value?.estimate;
+    let models = Card::all_shipped().filter_map(|card| {
         let published = card.claims().iter().find(|claim| {
             claim.load == load && claim.queue_depth == 1 && u64::from(claim.block) == block
         });
-        let published = published.map_or(String::new(), |it| format!("; {}", it.source));
-        format!(
-            "{} ({}{published})",
-            card.model(),
-            unit::of_metric(&cell.metric.unit, *value)
-        )
-    };
-    let slower = models.iter().rev().find(|(value, _)| *value <= measured);
-    let faster = models.iter().find(|(value, _)| *value > measured);
-    let place = match (slower, faster) {
-        (Some(slower), Some(faster)) => {
-            format!(
-                "between the models of {} and {}",
-                shown(slower),
-                shown(faster)
-            )
-        }
-        (Some(slower), None) => format!("above all models; the fastest is {}", shown(slower)),
-        (None, Some(faster)) => format!("below all models; the slowest is {}", shown(faster)),
-        (None, None) => return None,
-    };
-    let figure = unit::of_metric(&cell.metric.unit, measured);
-    Some(format!("{}: {figure}, {place}", cell.workload_name))
+        Some(ModelledDrive {
+            value: card.modelled(&asked, SSD_BYTES).ok()? * times,
+            published: published.map(|it| it.source.clone()),
+            drive: card.model().to_owned(),
+        })
+    });
+    let mut models: Vec<ModelledDrive> = models.collect();
+    models.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let faster = models.partition_point(|it| it.value <= value);
+    Some(AmongDrives {
+        workload: cell.workload_name.clone(),
+        unit: cell.metric.unit.clone(),
+        value,
+        slower: faster.checked_sub(1).and_then(|at| models.get(at)).cloned(),
+        faster: models.get(faster).cloned(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_base::event::MetricHead;
+    use stackrace_base::event::{Better, MetricHead};
     use stackrace_judge::verdict::Interval;
     use stackrace_study::purpose;
 
@@ -198,7 +177,12 @@ mod tests {
     fn a_run_is_another_one_only_beyond_what_earlier_runs_differ_by() {
         let since = "2026-06-01".to_owned();
         let said = |now: f64, before: &[f64]| {
-            against(&cell("streams", "B/s", now), before, &since, 0.05).unwrap()
+            let against = against(&cell("streams", "B/s", now), before, &since, 0.05);
+            let placed = Placed {
+                past: vec![against.unwrap()],
+                ..Placed::default()
+            };
+            placed.sentences().remove(0)
         };
         let before = [212e6, 208e6, 217e6, 211e6, 214e6];
         assert_eq!(
@@ -224,7 +208,14 @@ mod tests {
         assert_eq!(of("streaming write"), Some((Load::SequentialWrite, 1024)));
         assert_eq!(of("small files"), None);
         assert_eq!(of("random write 4 KiB"), None);
-        let read = |value| among(&cell("reads", "op/s", value), (Load::RandomRead, 4)).unwrap();
+        let read = |value| {
+            let among = among(&cell("reads", "op/s", value), (Load::RandomRead, 4));
+            let placed = Placed {
+                drives: vec![among.unwrap()],
+                ..Placed::default()
+            };
+            placed.sentences().remove(0)
+        };
         assert!(
             read(95.0).starts_with("reads: 95.0/s, between the models of "),
             "{}",

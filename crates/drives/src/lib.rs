@@ -33,7 +33,7 @@ pub use card::{
     CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
 };
 pub use cards::{
-    ArrayCard, AskedCard, CARDS, Card, Claim, DriveIdentity, Load, SsdCard, VolumeCard,
+    ArrayCard, AskedCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard,
 };
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{

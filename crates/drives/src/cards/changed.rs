@@ -1,6 +1,6 @@
 //! Cards with some values changed: parameters of a drive as factors of a study, or a drive of one's own.
 
-use super::{Card, from_table, stated};
+use super::{Card, from_table};
 use crate::card::CardError;
 
 /// Bytes of the drive that is made to try the values of a card: an SSD is as large as it is asked to be.
@@ -22,13 +22,16 @@ impl Card {
         }
         let mut table = self.table();
         table.remove("claims");
-        let names = table.iter().filter(|(_, value)| stated(value));
-        let known: Vec<String> = names.map(|(name, _)| name.clone()).collect();
         for change in changes {
             for (name, value) in assigned(change)? {
                 let entry = table.get_mut(&name).and_then(toml::Value::as_table_mut);
-                let Some(entry) = entry.filter(|_| known.contains(&name)) else {
-                    return Err(CardError::Unknown { name, known });
+                // Every value of a card has its source beside it.
+                let Some(entry) = entry.filter(|entry| entry.contains_key("source")) else {
+                    let known = self.values().into_iter().map(|value| value.name);
+                    return Err(CardError::Unknown {
+                        name,
+                        known: known.collect(),
+                    });
                 };
                 replace(&mut entry["value"], value, &name)?;
                 entry.insert("from".to_owned(), FROM.into());

@@ -15,7 +15,7 @@ pub use claim::{Claim, Load};
 pub use ssd::SsdCard;
 pub use volume::VolumeCard;
 
-use crate::card::{CardError, DiskCard};
+use crate::card::{CardError, DiskCard, Origin};
 use crate::{Drive, Nanos, SECTOR};
 
 /// A card of any kind of drive.
@@ -42,6 +42,19 @@ pub struct DriveIdentity {
     pub volatile_cache: bool,
     /// Set if it takes discards.
     pub discards: bool,
+}
+
+/// One value of a card.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CardValue {
+    /// The word of the card.
+    pub name: String,
+    /// The value as a card spells it.
+    pub value: String,
+    /// Kind of its source.
+    pub from: Origin,
+    /// Source of the value, as the card says it.
+    pub source: String,
 }
 
 /// The card of an array's disks.
@@ -213,8 +226,9 @@ impl Card {
     pub fn text(&self) -> String {
         let mut table = self.table();
         let claims = table.remove("claims");
-        let (stated, plain): (Vec<_>, Vec<_>) =
-            table.into_iter().partition(|(_, value)| stated(value));
+        let (stated, plain): (Vec<_>, Vec<_>) = table
+            .into_iter()
+            .partition(|(_, value)| value.get("source").is_some());
         let lines = plain.into_iter().chain(stated);
         let mut text: String = lines
             .map(|(name, value)| format!("{name} = {value}\n"))
@@ -243,6 +257,20 @@ impl Card {
         let mut table = table.unwrap_or_default();
         table.insert("kind".to_owned(), kind.into());
         table
+    }
+
+    /// Every value of the card with its source, by name.
+    pub fn values(&self) -> Vec<CardValue> {
+        let stated = self.table().into_iter().filter_map(|(name, mut entry)| {
+            let entry = entry.as_table_mut()?;
+            Some(CardValue {
+                name,
+                value: entry.remove("value")?.to_string(),
+                from: entry.remove("from")?.try_into().ok()?,
+                source: entry.remove("source")?.as_str()?.to_owned(),
+            })
+        });
+        stated.collect()
     }
 
     /// Figures of the whole drive that test the card.
@@ -294,9 +322,4 @@ fn from_table(mut table: toml::Table) -> Result<Card, CardError> {
         Some("array") => Card::Array(Box::new(table.try_into()?)),
         _ => return Err(CardError::at("kind", KINDS)),
     })
-}
-
-/// Set for a value of a drive: it has its source beside it.
-fn stated(value: &toml::Value) -> bool {
-    value.get("source").is_some()
 }

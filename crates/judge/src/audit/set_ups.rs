@@ -62,6 +62,16 @@ impl<'a> SetUps<'a> {
         place.facts.iter().find(|fact| fact.name == name)
     }
 
+    /// Returns true if two configurations are measured in one directory of the user's: one storage under two settings.
+    pub(super) fn one_directory(&self, a: usize, b: usize) -> bool {
+        let of = |configuration| {
+            let last = self.of_configuration(configuration).last()?;
+            let mut facts = last.layers.iter().flat_map(|layer| &layer.facts);
+            facts.find(|fact| fact.name == "directory")
+        };
+        of(a).is_some_and(|one| of(b) == Some(one))
+    }
+
     /// Returns true if two configurations were there at the same time: both stood, or one lies on a file system that is
     /// always there.
     pub(super) fn together(&self, a: usize, b: usize) -> bool {

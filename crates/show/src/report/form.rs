@@ -1,5 +1,6 @@
 //! What a form of report is, and what its reader's side is like.
 
+use super::placed::Placed;
 use super::screen::Screen;
 use stackrace_judge::verdict::{Beside, Verdict};
 use stackrace_results::record::Record;
@@ -33,8 +34,8 @@ pub struct ReportOptions {
     pub lines_max: Option<usize>,
     /// The command to propose next; empty if none.
     pub next: String,
-    /// Where the storage stands beside its past and others, a sentence each; empty if that is not known.
-    pub standing: Vec<String>,
+    /// Where the storage stands against its past and among drives; empty if that is not known.
+    pub placed: Placed,
     /// Own ratios beside published ones, where asked for.
     pub beside: Option<Beside>,
 }

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::form::{ReportForm, ReportOptions};
+use super::placed::Placed;
 use super::{audited, content, durability};
 use stackrace_base::event::{LayerFacts, Observation, RunStarted};
 use stackrace_judge::audit::Audit;
@@ -37,9 +38,9 @@ struct Page<'a> {
     /// Own ratios beside published ones; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_published: Option<&'a Beside>,
-    /// Sentences on where the storage stands beside its past and others; absent if that is not known.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    standing: &'a [String],
+    /// Where the storage stands against its past and among drives; absent if that is not known.
+    #[serde(skip_serializing_if = "Placed::is_empty")]
+    standing: &'a Placed,
     /// Losses of power cuts, one entry for each configuration and workload; absent if there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     durability: Vec<DurabilityRow>,
@@ -71,7 +72,7 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         notes: content::notes(record, verdict),
         audit: audited::audit(record),
         beside_published: options.beside.as_ref(),
-        standing: &options.standing,
+        standing: &options.placed,
         durability: durability::rows(record, verdict),
         layers: (0..record.head.configurations.len())
             .map(|configuration| record.layer_facts(configuration))

@@ -27,7 +27,7 @@ pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
         for (a, pile_a) in &piles[..at] {
             // One after the other on one disk is how most studies work: only what stands at the same
             // time is in the way.
-            if !run.set_ups.together(*a, *b) {
+            if !run.set_ups.together(*a, *b) || run.set_ups.one_directory(*a, *b) {
                 continue;
             }
             match shared((*a, pile_a), (*b, pile_b)) {
@@ -147,6 +147,31 @@ mod tests {
             "{sentence}"
         );
         assert!(sentence.contains("the others must wait"), "{sentence}");
+    }
+
+    /// Settings of a workload as factors: there is only one storage, and its trials follow each other.
+    #[test]
+    fn one_directory_measured_in_two_ways_is_no_shared_disk() {
+        let mut run = Run::of(|_| vec![("devices", "vda1, vda")]);
+        let directories = ["/srv/a", "/srv/a", "/srv/b"];
+        let mut lines = run.record.lines.iter_mut().rev();
+        for directory in &directories[..2] {
+            if let Some(Event::StackSetUp { layers, .. }) = lines.next().map(|it| &mut it.event) {
+                layers[0]
+                    .facts
+                    .push(Fact::of_older_log("directory", *directory));
+            }
+        }
+        run.read(|reading| assert_eq!(judge(reading), []));
+        if let Some(Event::StackSetUp { layers, .. }) =
+            run.record.lines.last_mut().map(|it| &mut it.event)
+        {
+            layers[0].facts.pop();
+            layers[0]
+                .facts
+                .push(Fact::of_older_log("directory", directories[2]));
+        }
+        assert_eq!(run.read(judge)[0].check, "one disk");
     }
 
     /// Stacks that are torn down before the next one is set up use the same disk in turn, as they

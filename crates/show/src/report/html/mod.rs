@@ -247,7 +247,7 @@ fn answer(
             p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }
             p class="verdict" { (prose(&verdict.sentence)) }
-            @for detail in verdict.details.iter().chain(&options.standing) { p { (prose(detail)) } }
+            @for detail in verdict.details.iter().chain(&options.placed.sentences()) { p { (prose(detail)) } }
             ul class="facts" {
                 @for fact in content::facts(record, verdict) { li { (fact) } }
             }
