@@ -40,7 +40,7 @@ fn ci_systems_get_a_test_case_for_each_figure() {
     };
     let worse = written([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])], &[], 7);
     assert!(
-        worse.contains("<testsuites tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\">"),
+        worse.contains("<testsuites name=\"stackrace\" tests=\"1\" failures=\"1\" errors=\"0\">"),
         "{worse}"
     );
     assert!(

@@ -60,16 +60,17 @@ fn file(suite: &str, cases: &[Case], told: &[String]) -> Vec<u8> {
         cases.iter().filter(of_kind).count()
     };
     let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
         cases.len(),
         count("failure"),
-        count("error"),
-        count("skipped")
+        count("error")
     );
+    // Jenkins' schema (xunit-plugin, junit-10.xsd) allows the number of skipped ones here and not above.
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
-         <testsuite name=\"{}\" {counts}>\n",
-        escaped(suite)
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"stackrace\" {counts}>\n  \
+         <testsuite name=\"{}\" {counts} skipped=\"{}\">\n",
+        escaped(suite),
+        count("skipped")
     );
     for case in cases {
         let name = escaped(&case.name);
@@ -174,6 +175,42 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The attributes that Jenkins' schema allows (xunit-plugin, junit-10.xsd), of the elements that are written here.
+    const ALLOWED: &[(&str, &[&str])] = &[
+        (
+            "testsuites",
+            &["name", "time", "tests", "failures", "errors"],
+        ),
+        (
+            "testsuite",
+            &["name", "time", "tests", "failures", "errors", "skipped"],
+        ),
+        ("testcase", &["name", "classname", "time"]),
+        ("failure", &["message", "type"]),
+        ("error", &["message", "type"]),
+        ("skipped", &["message", "type"]),
+        ("system-out", &[]),
+    ];
+
+    #[test]
+    fn jenkins_allows_every_attribute() {
+        let endings = [None, Some("failure"), Some("error"), Some("skipped")];
+        let cases = endings.map(|ending| Case {
+            name: "one".to_owned(),
+            result: ending.map(|kind| (kind, "why".to_owned())),
+        });
+        let text = String::from_utf8(file("suite", &cases, &["told".to_owned()])).unwrap();
+        for element in text.split('<').skip(2).filter(|it| !it.starts_with('/')) {
+            let element = element.split('>').next().unwrap().trim_end_matches('/');
+            let (name, attributes) = element.split_once(' ').unwrap_or((element, ""));
+            let (_, allowed) = ALLOWED.iter().find(|(known, _)| *known == name).unwrap();
+            for attribute in attributes.split_whitespace() {
+                let (attribute, _) = attribute.split_once('=').unwrap();
+                assert!(allowed.contains(&attribute), "{name}: {attribute}");
+            }
+        }
+    }
 
     #[test]
     fn what_xml_cannot_have_is_not_in_it() {
