@@ -308,6 +308,10 @@ const ENDED: i32 = 5;
 
 fn every_accident(place: Elsewhere) {
     needs::root();
+    if place == Elsewhere::BareShell {
+        // Here and not in a thread: a panic of a thread does not say what is missing.
+        needs::tool("busybox");
+    }
     let accidents = [
         Accident::Unmounted,
         Accident::MountedOver,
