@@ -77,7 +77,7 @@ pub(super) fn reported(record: &Record) {
     }
     stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |width| ReportOptions {
-        standing: Vec::new(),
+        placed: report::Placed::default(),
         beside: None,
         lines_max: None,
         screen: report::Screen { width },
