@@ -578,6 +578,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         peers_that_make_no_sense_are_refused_with_what_to_say,
         what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched,
         what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named,
+        a_shell_without_a_process_group_begins_one_or_is_refused_with_the_reason,
         a_study_runs_where_there_is_nothing_but_a_shell,
         what_a_shell_cannot_do_is_refused_before_anything_is_touched,
         a_killed_run_is_put_away_and_goes_on,

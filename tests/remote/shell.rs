@@ -130,6 +130,39 @@ pub(super) fn a_study_runs_where_there_is_nothing_but_a_shell() {
     assert_eq!(left(&world), [""; 0]);
 }
 
+/// dropbear, on routers and storage boxes, starts no session for a command without a terminal.
+pub(super) fn a_shell_without_a_process_group_begins_one_or_is_refused_with_the_reason() {
+    let (ground, server, world) = world();
+    let inside = world.to_str().unwrap();
+    let key = fs::read_to_string(ground.path().join("key.pub")).unwrap();
+    // A child of the shell that sshd starts, in that one's group.
+    let line = format!(
+        "command=\"/usr/sbin/chroot {inside} /bin/sh -c \\\"$SSH_ORIGINAL_COMMAND\\\"; exit $?\" {key}"
+    );
+    ground.write("authorized", line);
+    let study = ground.write("s.toml", COMMANDS);
+    let to = server.to();
+    let words = run_over_shell(study.to_str().unwrap(), &to);
+    stackrace(&ground, &words).ended(0);
+    assert_eq!(of_kind(&log(&ground), "trial").len(), 6);
+    stackrace(&ground, &["clean", "--on", &to, "--agent", "none"]).ended(0);
+    assert_eq!(left(&world), [""; 0]);
+
+    fs::remove_file(world.join("bin/setsid")).unwrap();
+    let refused = stackrace(&ground, &words);
+    refused.ended(4).err_has("process group of its own");
+    // The command of the advice is tried as it stands.
+    let advice = refused.err.split("alone: ").nth(1).unwrap();
+    let by_hand = advice
+        .split("; where")
+        .next()
+        .unwrap()
+        .replace("\n        ", " ");
+    let said = Command::new("sh").args(["-c", &by_hand]).output().unwrap();
+    assert_eq!(said.stdout, b"", "{by_hand}");
+    assert_eq!(left(&world), [""; 0]);
+}
+
 pub(super) fn what_a_shell_cannot_do_is_refused_before_anything_is_touched() {
     let (ground, server, world) = world();
     let to = server.to();

@@ -10,7 +10,7 @@ use crate::agent::ssh::{
 };
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stackrace_base::event::again;
+use stackrace_base::event::{again, shell};
 use stackrace_machine::host::process::{Process, Streams};
 use stackrace_machine::host::{HostError, argv};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -41,6 +41,38 @@ pub(super) enum NoAnswer {
     NoShell,
 }
 
+/// Prints `own` where a command has a process group of its own.
+const OWN_GROUP: &str = "exec sh -c 'kill -0 -$$ && echo own'";
+
+/// The first word of a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Greeting {
+    /// It has a process group of its own.
+    Own,
+    /// It has none, and setsid(1) is there to begin one.
+    Begins,
+    /// It is in a group with others.
+    Shares,
+    /// There is no `/dev/null`, the input of every command: none would run, and none would say why.
+    NoNull,
+}
+
+impl Greeting {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Begins => "begins",
+            Self::Shares => "shares",
+            Self::NoNull => "null",
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        let mut all = [Self::Own, Self::Begins, Self::Shares, Self::NoNull].into_iter();
+        all.find(|greeting| greeting.word() == word)
+    }
+}
+
 /// Result of a script.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ShellAnswer {
@@ -66,7 +98,6 @@ pub(super) struct ShellSection {
 
 /// A connection with a shell at its other end. The shell ends when this is dropped.
 pub(super) struct ShellLine {
-    to: Destination,
     digits: String,
     input: ChildStdin,
     output: BufReader<PatientPipe<ChildStdout>>,
@@ -98,28 +129,50 @@ impl ShellLine {
             said: String::new(),
         })?;
         let mut line = Self {
-            to: way.to.clone(),
             digits: digits.to_owned(),
             input,
             output: BufReader::new(PatientPipe::new(output, &way.stop)),
             said: SshWords::of(errors),
             process: Mutex::new(process),
         };
-        match line.greeted() {
-            Ok(true) => Ok(line),
-            Ok(false) => Err(SshError::NoNull { to: way.to.clone() }),
+        match line.greeted(name) {
+            Ok(Greeting::Own) => Ok(line),
+            Ok(Greeting::NoNull) => Err(SshError::NoNull { to: way.to.clone() }),
             Err(NoAnswer::GivenUp) => Err(not_waited_for(way, line.said.now())),
-            Err(NoAnswer::NoShell) => Err(SshError::NoShell {
-                to: way.to.clone(),
-                said: line.said.whole(),
-            }),
-            Err(NoAnswer::Broken(said)) => Err(line.unreached(said)),
+            // Without a group of its own, ending a program would end what else is in that group.
+            Ok(Greeting::Begins | Greeting::Shares) | Err(NoAnswer::NoShell) => {
+                Err(no_shell(way, line.said.whole()))
+            }
+            Err(NoAnswer::Broken(said)) => Err(line.unreached(way, said)),
         }
     }
 
-    /// Sets the shell up, and waits for its word; whether there is a `/dev/null`.
-    fn greeted(&mut self) -> Result<bool, NoAnswer> {
+    /// Sets the shell up, with a process group of its own, and waits for its word.
+    fn greeted(&mut self, name: &str) -> Result<Greeting, NoAnswer> {
+        let greeting = self.greeting()?;
+        if greeting != Greeting::Begins {
+            return Ok(greeting);
+        }
+        // An ssh server that starts no session for a command without a terminal, as dropbear does.
+        // The old shell may read ahead what is sent before the new one is there, which says so.
+        let (digits, begun) = (&self.digits, Greeting::Own.word());
+        let again = format!("printf '\\n%s hello {begun}\\n' {digits}; exec sh -s {name}");
+        let again = quoted(again.as_ref());
+        self.send(&format!("exec setsid sh -c {again}\n"))?;
+        self.hello()?;
+        self.greeting()
+    }
+
+    /// Sets a shell up, and waits for its word.
+    fn greeting(&mut self) -> Result<Greeting, NoAnswer> {
         let digits = self.digits.clone();
+        let [own, begins, shares, null] = [
+            Greeting::Own,
+            Greeting::Begins,
+            Greeting::Shares,
+            Greeting::NoNull,
+        ]
+        .map(Greeting::word);
         // Standard error is kept in a variable, so that no file is needed. Descriptor 4 is the way
         // back, which a command gets as its standard output alone.
         let begin = format!(
@@ -127,21 +180,24 @@ impl ShellLine {
              stackrace_run() {{ printf '\\n%s begin\\n' {digits}; \
              stackrace_e=$( ( eval \"$1\" ) 2>&1 >&4 4>&- 3<&- </dev/null ); stackrace_s=$?; \
              printf '\\n%s end %s\\n%s\\n%s done\\n' {digits} \"$stackrace_s\" \"$stackrace_e\" {digits}; }}\n\
-             if [ ! -c /dev/null ]; then stackrace_g=null; \
-             elif kill -0 -$$ 2>/dev/null; then stackrace_g=own; else stackrace_g=none; fi; \
+             if [ ! -c /dev/null ]; then stackrace_g={null}; \
+             elif kill -0 -$$ 2>/dev/null; then stackrace_g={own}; \
+             elif command -v setsid >/dev/null 2>&1; then stackrace_g={begins}; \
+             else stackrace_g={shares}; fi; \
              printf '\\n%s hello %s\\n' {digits} \"$stackrace_g\"\n"
         );
         self.send(&begin)?;
-        let mark = format!("{digits} hello ");
+        self.hello()
+    }
+
+    /// Waits for the first word of a shell.
+    fn hello(&mut self) -> Result<Greeting, NoAnswer> {
+        let mark = format!("{} hello ", self.digits);
         for _ in 0..GREETING_MAX {
             let piece = self.piece(&|| true)?;
             let text = String::from_utf8_lossy(&piece);
             match text.trim_end().strip_prefix(&mark) {
-                Some("own") => return Ok(true),
-                // Every command has it as its input: without it none would run, and none would say why.
-                Some("null") => return Ok(false),
-                // Without one, ending a program would end what else is in that group.
-                Some(_) => return Err(NoAnswer::NoShell),
+                Some(word) => return Greeting::of(word).ok_or(NoAnswer::NoShell),
                 None => self.said.add(text.trim_end()),
             }
         }
@@ -250,12 +306,22 @@ impl ShellLine {
     }
 
     /// Reason it did not come to an answer.
-    fn unreached(&self, said: String) -> SshError {
-        let to = self.to.clone();
+    fn unreached(&self, way: &Way, said: String) -> SshError {
         match ended(&self.process) {
-            Some(SSH_FAILED) => SshError::Unreached { to, said },
-            _ => SshError::NoShell { to, said },
+            Some(SSH_FAILED) => SshError::Unreached {
+                to: way.to.clone(),
+                said,
+            },
+            _ => no_shell(way, said),
         }
+    }
+}
+
+fn no_shell(way: &Way, said: String) -> SshError {
+    SshError::NoShell {
+        to: way.to.clone(),
+        by_hand: shell(&words(way, OWN_GROUP)),
+        said,
     }
 }
 
@@ -264,10 +330,7 @@ pub(super) fn unanswered(way: &Way, why: &NoAnswer, script: &str) -> SshError {
     let said = format!("`{script}` was not answered");
     match why {
         NoAnswer::GivenUp => not_waited_for(way, said),
-        NoAnswer::Broken(_) | NoAnswer::NoShell => SshError::NoShell {
-            to: way.to.clone(),
-            said,
-        },
+        NoAnswer::Broken(_) | NoAnswer::NoShell => no_shell(way, said),
     }
 }
 

@@ -89,6 +89,8 @@ pub enum SshError {
     NoShell {
         /// The machine, as the user named it.
         to: Destination,
+        /// The command line that tries it.
+        by_hand: String,
         /// Words that were said there.
         said: String,
     },
@@ -133,10 +135,9 @@ impl SshError {
                 "log in as root: --on {}; or let sudo ask no password there",
                 to.as_root()
             ),
-            Self::NoShell { to, .. } => format!(
-                "this must print `own` alone: ssh {} \"exec sh -c 'kill -0 -\\$\\$ && echo own'\"",
-                to.login
-            ),
+            Self::NoShell { by_hand, .. } => {
+                format!("this must print `own` alone: {by_hand}; where it prints nothing, install setsid there")
+            }
             Self::NoNull { .. } => {
                 "make it there; in a root directory of its own, Linux does it with: mknod -m 666 dev/null c 1 3".to_string()
             }
