@@ -92,7 +92,8 @@ pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<
         ));
     }
     let factor = &factors[find_factor(factors, name, span)?];
-    if factor.levels.len() == 1 {
+    // One place of several: runs of the others are judged together with this one.
+    if factor.levels.len() == 1 && !is_place(name) {
         return Err(Refusal::at(
             span,
             format!("factor \"{name}\" has one level: there is nothing to compare it with"),
