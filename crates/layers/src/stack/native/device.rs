@@ -129,7 +129,7 @@ impl OnFile {
                     return Ok(Vec::new());
                 }
                 let inode = host.must(&with(&["ls", "-i"], file))?.stdout;
-                let list = host.must(&argv(["vnconfig", "-l"]))?.stdout;
+                let list = units(host)?;
                 let source = host.mount_of(file)?.source;
                 let inode = first_word(&inode).unwrap_or_default();
                 units_of(&list, inode, &source.to_string_lossy())
@@ -152,6 +152,18 @@ impl OnFile {
     }
 }
 
+/// The list of vnconfig(8): a line for each unit.
+fn units(host: &dyn Host) -> Result<String, HostError> {
+    let command = argv(["vnconfig", "-l"]);
+    let said = host.exec(&command)?;
+    match said.status {
+        // NetBSD 6 asks for one unit after the last, and ends with 255 behind a whole list.
+        Some(0 | 255) if said.stdout.starts_with("vnd") => Ok(said.stdout),
+        Some(0) => Ok(said.stdout),
+        _ => Err(HostError::failed(&command, said)),
+    }
+}
+
 /// Units of vnconfig(8) that are configured on a file with an inode on a file system that is mounted from
 /// `source`: `vnd0: /usr (/dev/wd0a) inode 1234`.
 fn units_of(list: &str, inode: &str, source: &str) -> Vec<String> {
@@ -170,7 +182,7 @@ fn units_of(list: &str, inode: &str, source: &str) -> Vec<String> {
 
 /// A unit that vnconfig(8) says is not in use.
 fn free_unit(host: &dyn Host) -> Result<String, LayerError> {
-    let list = host.must(&argv(["vnconfig", "-l"]))?.stdout;
+    let list = units(host)?;
     let mut lines = list.lines().filter_map(|line| line.split_once(':'));
     let free = lines.find(|(_, about)| about.trim() == "not in use");
     free.map(|(unit, _)| unit.trim().to_owned()).ok_or_else(|| {

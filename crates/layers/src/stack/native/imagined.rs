@@ -87,8 +87,14 @@ fn lofiadm(world: &mut World, words: &[OsString]) -> Output {
 fn vnconfig(world: &mut World, words: &[OsString]) -> Output {
     let device = OsStr::new("/dev/vnd0a");
     match word(words, 1).as_str() {
-        "-l" if world.is_device(device) => said("vnd0: dev 1,2 inode 1234\nvnd1: not in use\n"),
-        "-l" => said("vnd0: not in use\nvnd1: not in use\n"),
+        // As NetBSD 6 does it: the whole list, and a failure.
+        "-l" => Output {
+            status: Some(255),
+            ..said(match world.is_device(device) {
+                true => "vnd0: dev 1,2 inode 1234\nvnd1: not in use\n",
+                false => "vnd0: not in use\nvnd1: not in use\n",
+            })
+        },
         "-u" => world.detach(device),
         _ => answered(attach(world, &last(words), "/dev/vnd0a"), ""),
     }
