@@ -150,6 +150,9 @@ pub(super) fn order_notes<'a>(
     notes
 }
 
+/// Rounds with equal figures from which on it is no chance.
+const SAME_ROUNDS_MIN: usize = 2;
+
 /// Notes for the reader on figures that are coarse beside the margin, once for each workload.
 pub(super) fn coarse_notes<'a>(
     head: &RunStarted,
@@ -163,7 +166,10 @@ pub(super) fn coarse_notes<'a>(
             (workload, _) => workload,
         };
         let matters = comparison.coarse.resolution >= head.decide.margin * SHARE_OF_MARGIN;
-        let same = comparison.coarse.printed && comparison.logs.iter().all(|log| *log == 0.0);
+        // Once may be chance; results that were not made in turn have no rounds to look at.
+        let same = comparison.coarse.printed
+            && comparison.logs.len() >= SAME_ROUNDS_MIN
+            && comparison.logs.iter().all(|log| *log == 0.0);
         if !matters && same && !workload.is_empty() && !named.contains(&workload.as_str()) {
             named.push(workload);
             // A pattern that catches a version says the same for every storage.

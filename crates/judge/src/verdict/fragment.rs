@@ -128,11 +128,28 @@ fn faster(at_least: f64, at_most: f64) -> String {
 }
 
 fn slower(at_least: f64, at_most: f64) -> String {
-    format!("{} slower", span(at_least, at_most))
+    // Nothing is 100 % slower: what is left of its speed is cut off, not rounded away.
+    let cut = |share: f64| match share {
+        share if share >= 0.995 => (share * 1000.0).floor().min(999.0) / 1000.0,
+        share => share,
+    };
+    let (at_least, at_most) = (cut(at_least), cut(at_most));
+    let one_decimal = |share: f64| match share {
+        share if share >= 0.995 => format!("{:.1} %", share * 100.0),
+        share => unit::percent(share),
+    };
+    format!(
+        "{} slower",
+        between(one_decimal(at_least), one_decimal(at_most))
+    )
 }
 
 fn span(low: f64, high: f64) -> String {
-    let (low, high) = (unit::percent(low), unit::percent(high));
+    between(unit::percent(low), unit::percent(high))
+}
+
+/// `12-19 %`; ends that are the same when rounded are written once.
+fn between(low: String, high: String) -> String {
     if low == high {
         low
     } else {
@@ -140,16 +157,14 @@ fn span(low: f64, high: f64) -> String {
     }
 }
 
-/// A ratio with three digits.
+/// A ratio with three digits; one that no storage has, with one.
 pub(super) fn times(ratio: f64) -> String {
     match ratio {
-        // An interval that knows nothing has ends of any size: their digits mean nothing.
-        r if r >= 9999.5 => format!("{r:.0e}"),
+        r if !(0.001..9999.5).contains(&r) => unit::far(r),
         r if r >= 99.5 => format!("{r:.0}"),
         r if r >= 9.95 => format!("{r:.1}"),
         r if r >= 0.0995 => format!("{r:.2}"),
-        r if r >= 0.001 => format!("{r:.3}"),
-        r => format!("{r:.0e}"),
+        r => format!("{r:.3}"),
     }
 }
 
@@ -191,6 +206,9 @@ mod tests {
     #[test]
     fn a_range_on_one_side_is_one_span() {
         assert_eq!(range(interval(0.82, 0.85)), "15-18 % slower");
+        // Never 100 %: something is left of its speed.
+        assert_eq!(slower(0.9651, 0.9973), "97-99.7 % slower");
+        assert_eq!(slower(0.9992, 0.99999), "99.9 % slower");
         assert_eq!(range(interval(1.03, 1.09)), "3.0-9.0 % faster");
         assert_eq!(
             range(interval(0.97, 1.12)),

@@ -46,11 +46,15 @@ pub use there::{Reach, There};
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done                                4  this machine cannot (root, tool, module)
-  1  internal error                      5  a trial failed
-  2  usage                               6  not certain (--decide, gate, check)
-  3  refused, nothing was touched        7  worse than allowed (gate, check)
-                                       130  interrupted; what was measured is kept";
+    0  done
+    1  internal error
+    2  usage
+    3  refused, nothing was touched
+    4  this machine cannot (root, tool, module)
+    5  a trial failed
+    6  not certain (--decide, gate, check)
+    7  worse than allowed (gate, check)
+  130  interrupted; what was measured is kept";
 
 /// A directory that was named. An empty variable would otherwise be reported without its name.
 fn directory(text: OsString) -> Result<PathBuf, &'static str> {

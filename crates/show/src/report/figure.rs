@@ -61,8 +61,7 @@ pub(super) fn tick(metric_unit: &str, value: f64) -> String {
 pub(super) fn ratio(value: f64) -> String {
     match value {
         r if !r.is_finite() => MISSING.to_owned(),
-        // So far from 1 only the order of magnitude is worth reading.
-        r if r != 0.0 && !(0.0005..9999.5).contains(&r.abs()) => format!("{r:.0e}"),
+        r if r != 0.0 && !(0.0005..9999.5).contains(&r.abs()) => unit::far(r),
         r => digits(r),
     }
 }
@@ -154,7 +153,16 @@ mod tests {
     #[test]
     fn a_ratio_beyond_reason_is_short() {
         let shown = [1.2345, 0.002, 2e-7, 1_066_247_021.0, f64::NAN].map(ratio);
-        assert_eq!(shown, ["1.23", "0.002", "2e-7", "1e9", MISSING]);
+        assert_eq!(
+            shown,
+            [
+                "1.23",
+                "0.002",
+                "under a millionth",
+                "over a million",
+                MISSING
+            ]
+        );
     }
 
     #[test]
