@@ -31,8 +31,9 @@ pub(super) const INTEGRITY: &[Tool] = &[Tool {
 
 /// What the layer `vdo` calls besides.
 pub(super) const VDO: &[Tool] = &[Tool {
-    name: super::vdo::FORMAT,
+    name: "vdoformat",
     run: |world, words| {
+        // As for every format: what is in use is not written over.
         let answer = world.untouched(words.last());
         let signature = Signature {
             file_system: "vdo".to_string(),

@@ -19,7 +19,7 @@ use std::path::Path;
 const NAME: &str = "vdo";
 
 /// The program that makes the format.
-pub(super) const FORMAT: &str = "vdoformat";
+const FORMAT: &str = "vdoformat";
 
 /// What the device is made of.
 const BLOCK: u64 = 4096;
@@ -167,6 +167,7 @@ impl Maps for Vdo {
     ) -> Result<Vec<Fact>, LayerError> {
         let host = setup.host();
         let below = cached::size(host, &devices[0])?;
+        // Blocks that are stored once make room: a disk above may be larger than the one below.
         let logical = self.logical.unwrap_or(below / BLOCK * BLOCK);
         let path = devices[0].path.to_string_lossy();
         // vdoformat(8): it asks nothing, and says what does not fit.
@@ -184,6 +185,7 @@ impl Maps for Vdo {
             on_off(self.deduplication),
             on_off(self.compression)
         );
+        // The table gives the size below again: the driver checks it against the format.
         let create = argv(["dmsetup", "create", name, "--table", &mapped]);
         setup.make(REMOVE.of([name.into()]), &create)?;
         Ok(Vec::new())
@@ -198,6 +200,7 @@ impl Maps for Vdo {
         let facts = facts(&table(host, name, NAME)?);
         let found = |name: &str| Fact::value_of(&facts, name).unwrap_or_default().to_owned();
         let asked = |flag| on_off(flag).to_owned();
+        // The driver switches either off by itself where it cannot do it.
         same(
             name,
             &[
