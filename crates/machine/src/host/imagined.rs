@@ -10,7 +10,9 @@ mod servers;
 
 pub use super::words::*;
 use super::{HostError, LabDisk, MountInfo, Output, reading};
-use parameters::{BEFORE, CONFIGFS, is_parameter};
+#[cfg(any(test, feature = "testing"))]
+use parameters::BEFORE;
+use parameters::{CONFIGFS, is_parameter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
