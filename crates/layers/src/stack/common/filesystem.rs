@@ -139,7 +139,7 @@ pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
         }
         Origin::Lent { shown, holds } => {
             let found = host.read_text(shown)?;
-            if !found.contains(&**holds) {
+            if !block::says(&found, holds) {
                 let why = format!("it is {} and not {holds}", found.trim());
                 return Err(not_ours(device, &why));
             }

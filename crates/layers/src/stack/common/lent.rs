@@ -187,7 +187,7 @@ pub(crate) fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<Strin
         let found = disks.find(|disk| {
             let text = host.read_text(&Path::new(DISKS).join(disk).join(file));
             // The kernel shows paths to a disk as disks, too; these have no device of their own.
-            text.is_ok_and(|text| text.contains(holds))
+            text.is_ok_and(|text| block::says(&text, holds))
                 && host.exists(&Path::new("/dev").join(disk))
         });
         if let Some(disk) = found {

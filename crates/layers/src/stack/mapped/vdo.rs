@@ -173,7 +173,7 @@ impl Maps for Vdo {
         // vdoformat(8): it asks nothing, and says what does not fit.
         host.must(&argv([
             FORMAT,
-            &format!("--logical-size={logical}B"),
+            &format!("--logical-size={}K", logical / 1024),
             &format!("--slab-bits={}", self.slab_bits),
             &path,
         ]))?;
