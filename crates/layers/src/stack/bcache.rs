@@ -25,6 +25,9 @@ const NAME: &str = "bcache";
 /// The tool that formats both devices.
 const MAKE: &str = "make-bcache";
 
+/// The tool that shows what a device bears.
+const SHOW: &str = "bcache-super-show";
+
 /// Where the driver shows caches, and takes devices.
 const DRIVER: &str = "/sys/fs/bcache";
 
@@ -112,13 +115,13 @@ pub(super) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
-const PACKAGES: &[Package] = &[Package::new("bcache-tools", &[MAKE])];
+const PACKAGES: &[Package] = &[Package::new("bcache-tools", &[MAKE, SHOW])];
 
-/// Stops a cache of ours, and what it caches: its UUID, the device, and a file that is gone after a restart.
+/// Stops a cache of ours, and what it caches: its UUID, both devices, and a file that is gone after a restart.
 const STOP: UndoKind = UndoKind {
     layer: NAME,
     name: "stop",
-    params: &[Param::Uuid, Param::Name, Param::Path],
+    params: &[Param::Uuid, Param::Name, Param::Name, Param::Path],
     undo: stop,
 };
 
@@ -147,30 +150,43 @@ fn stands(host: &dyn Host, set: &Path) -> bool {
     host.read_text(&set.join("bucket_size")).is_ok()
 }
 
-/// Stops the cache and what it caches; what is not there any more is fine.
+/// Stops the cache and what it caches, and wipes what marks them; what is not there any more is fine.
 fn stop(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let set = Path::new(DRIVER).join(text(of, 0));
     // While it is there, the driver holds the device, which then has a directory of it.
     let device = place(text(of, 1));
-    // udev may have shown the driver the one device and not yet the other. After a restart the name is another's.
-    let ours =
-        |host: &dyn Host| host.exists(Path::new(&of[2])) && host.exists(&device.join("running"));
     for number in 0..LOOKS {
-        let standing = [
-            stands(host, &set).then_some(&set),
-            ours(host).then_some(&device),
-        ];
-        let mut standing = standing.into_iter().flatten();
-        let Some(first) = standing.next() else {
-            return Ok(());
-        };
-        // It stops by itself when its last user is gone: asking again would change nothing.
-        if number == 0 {
-            host.write_text(&first.join("stop"), "1")?;
+        // After a restart the names are others'.
+        let ours = host.exists(Path::new(&of[3]));
+        let held = (ours && host.exists(&device.join("running"))).then_some(&device);
+        let mut standing = stands(host, &set).then_some(&set).into_iter().chain(held);
+        match standing.next() {
+            // It stops by itself when its last user is gone; it is asked again only where udev was faster.
+            Some(first) if number % 10 == 0 => host.write_text(&first.join("stop"), "1")?,
+            Some(_) => {}
+            // udev shows the driver whatever bears a mark when it changes, and would have it held again.
+            None if ours && unmarked(host, of)? => return Ok(()),
+            None if ours => {}
+            None => return Ok(()),
         }
         host.pause(LOOK);
     }
     Err(busy(host, &set, "stop"))
+}
+
+/// Wipes the marks of a cache from its devices, as far as they are its own; true: neither has one.
+fn unmarked(host: &dyn Host, of: &[OsString]) -> Result<bool, HostError> {
+    let mut unmarked = true;
+    for device in [1, 2].map(|at| Path::new("/dev").join(text(of, at))) {
+        let shown = host.exec(&[argv([SHOW]), vec![device.clone().into()]].concat())?;
+        if shown.stdout.contains(text(of, 0)) {
+            let wipe = argv(["wipefs", "--all", "--types", NAME]);
+            // It may be held again by now: then it is looked at once more.
+            host.exec(&[wipe, vec![device.into()]].concat())?;
+            unmarked = false;
+        }
+    }
+    Ok(unmarked)
 }
 
 /// What the driver shows of a device.
@@ -215,7 +231,7 @@ impl Layer for Bcache {
     fn needs(&self) -> Needs {
         Needs {
             root: true,
-            tools: &[MAKE, "wipefs"],
+            tools: &[MAKE, SHOW, "wipefs"],
             packages: PACKAGES,
             drivers: &[Driver {
                 module: NAME,
@@ -243,10 +259,16 @@ impl Layer for Bcache {
         };
         let sizes = cached::sizes(host, &devices)?;
         let [origin, cache] = [0, 1].map(|at| devices[at].path.as_os_str());
-        let (uuid, device) = (setup.uuid(), block::kernel_name(host, &devices[0].path));
+        let [device, fast] = [0, 1].map(|at| block::kernel_name(host, &devices[at].path));
+        let uuid = setup.uuid();
         let set = Path::new(DRIVER).join(&uuid);
         let proof = setup.prove(NAME)?;
-        setup.will(STOP.of([uuid.clone().into(), device.clone().into(), proof.into()]))?;
+        setup.will(STOP.of([
+            uuid.clone().into(),
+            device.clone().into(),
+            fast.into(),
+            proof.into(),
+        ]))?;
         if !setup.is_returning() {
             let mut command = argv([MAKE, "--cset-uuid", &uuid, "--bucket"]);
             command.extend(argv([self.bucket.to_string()]));

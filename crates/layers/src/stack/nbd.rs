@@ -17,6 +17,7 @@ use stackrace_machine::host::imagined::{Assembly, Tool, World, complained, text_
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Output, Package, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The word in a study, and the kernel's.
 const NAME: &str = "nbd";
@@ -35,6 +36,10 @@ const DEVICES: usize = 16;
 
 /// Shows that a device is connected, and by which process.
 const CONNECTED: &str = "pid";
+
+/// Number of times, and pause between them, that it is looked whether a disk is as it was asked for.
+const LOOKS: usize = 50;
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The layer `nbd` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
@@ -168,6 +173,40 @@ impl Nbd {
     }
 }
 
+impl Nbd {
+    /// Waits until the disk is as it was asked for: the driver shows its process first, and sets the rest behind it.
+    fn in_force(&self, host: &dyn Host, disk: &str) -> Result<(), LayerError> {
+        let cached = if self.flush {
+            "write back"
+        } else {
+            "write through"
+        };
+        let asked = (self.sector.to_string(), cached.to_owned());
+        let told = || -> Result<(String, String), LayerError> {
+            let sector = lent::told(host, disk, "queue/logical_block_size")?;
+            // A plan does not know what the server offers.
+            let cache = lent::told(host, disk, "queue/write_cache")?;
+            let known = Some(cache).filter(|cache| !cache.is_empty());
+            Ok((sector, known.unwrap_or_else(|| cached.to_owned())))
+        };
+        let mut found = told()?;
+        for _ in 0..LOOKS {
+            if found == asked {
+                return Ok(());
+            }
+            host.pause(LOOK);
+            found = told()?;
+        }
+        Err(LayerError::refused(
+            format!(
+                "{disk} has sectors of {} B and is {} although {} B and {} were asked",
+                found.0, found.1, asked.0, asked.1
+            ),
+            "see what the kernel says: dmesg | tail",
+        ))
+    }
+}
+
 impl Lends for Nbd {
     const KIND: &'static str = NAME;
 
@@ -246,24 +285,7 @@ impl Lends for Nbd {
         setup.start_one_more(CLIENT, &command)?;
         setup.await_device(&PathBuf::from(format!("/sys/block/{disk}/{CONNECTED}")))?;
         let process = lent::told(host, &disk, CONNECTED)?;
-        let sector = lent::told(host, &disk, "queue/logical_block_size")?;
-        // A plan does not know what the server offers.
-        let cache = lent::told(host, &disk, "queue/write_cache").ok();
-        let cached = if self.flush {
-            "write back"
-        } else {
-            "write through"
-        };
-        let found = cache.as_deref().unwrap_or(cached);
-        if sector != self.sector.to_string() || found != cached {
-            return Err(LayerError::refused(
-                format!(
-                    "{disk} has sectors of {sector} B and is {found} although {} B and {cached} were asked",
-                    self.sector
-                ),
-                "",
-            ));
-        }
+        self.in_force(host, &disk)?;
         let mut facts = lent::facts(host, &disk);
         facts.push(match self.flush {
             true => Fact::new("flushes", "passed on to the server's disk"),
@@ -308,6 +330,8 @@ fn imagined_client(world: &mut World, words: &[OsString]) -> Output {
         about: [
             (CONNECTED, "{process}".to_owned()),
             ("queue/logical_block_size", sector),
+            // Not what a disk of this name has here.
+            ("queue/write_cache", String::new()),
         ]
         .into(),
         ..Assembly::default()
