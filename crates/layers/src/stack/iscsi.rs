@@ -381,7 +381,9 @@ impl Lends for Iscsi {
         lent::directories(host, [&known, &unit])?;
         lent::linked(host, &served.unit, &link)?;
         let address = SocketAddr::new(loan.ends.server, PORT).to_string();
-        lent::directories(host, [&served.group.join("np").join(address)])?;
+        let portal = served.group.join("np").join(address);
+        // By a command, which sees the network of the server's machine: there the target listens.
+        host.must(&[argv(["mkdir"]), vec![portal.into()]].concat())?;
         // Last: a client that came earlier would be refused, and not try again at once.
         write(served.group.join("enable"), "1")?;
         Ok(())

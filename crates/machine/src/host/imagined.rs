@@ -149,6 +149,11 @@ impl World {
             "blkid" => self.blkid(words),
             "blkdiscard" => self.discard(words.last()),
             "uname" => said(format!("{{name of {}}}\n", self.machine)),
+            // With -p it stands for what the kernel has, or gets with a module.
+            "mkdir" if words.len() == 2 => {
+                self.dirs.insert(PathBuf::from(last(words)));
+                said("")
+            }
             "ln" => {
                 self.files.insert(PathBuf::from(last(words)), 0);
                 said("")
