@@ -307,7 +307,7 @@ fn purposes(name: Option<&str>) -> Result<String, Failure> {
 
 fn studies(name: Option<&str>, columns: usize) -> Result<String, Failure> {
     /// Column that titles begin in.
-    const ABOUT: usize = 22;
+    const ABOUT: usize = 26;
     let all = study::SHIPPED;
     if let Some(name) = name {
         return Ok(pick("study", all, Some(name), |study| study.0)?
@@ -323,7 +323,7 @@ fn studies(name: Option<&str>, columns: usize) -> Result<String, Failure> {
     };
     let mut text = String::new();
     for (name, study) in all {
-        text.push_str(&format!("{name:<21} {}\n", title(study)));
+        text.push_str(&format!("{name:<25} {}\n", title(study)));
         if let Some(card) = stackrace_judge::published::by_name(name) {
             let about = format!(
                 "repeats a study of {}; {}",

@@ -12,7 +12,7 @@ use stackrace_load::crash::Remains;
 /// The text is no ledger, or the server of a database does not end.
 pub fn broken_promises(directory: &Path, ledger: &str, at_ns: u64) -> Result<(u64, u64), String> {
     let promised: Promised = serde_json::from_str(ledger).map_err(|error| error.to_string())?;
-    let remains = Remains::open(directory, &promised);
+    let remains = Remains::open(directory, &promised, None);
     let checked = remains.check(at_ns);
     remains.close()?;
     let nothing = stackrace_load::crash::check_nothing(&promised, at_ns);

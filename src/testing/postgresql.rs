@@ -64,7 +64,7 @@ pub fn killed_database(
         lines: workload.promised(&place, &outcome),
     };
     harm(directory);
-    let remains = Remains::open(directory, &promised);
+    let remains = Remains::open(directory, &promised, None);
     let checked = remains.check(u64::MAX);
     let refused = remains.refused().map(str::to_owned);
     let repair = remains.repair().to_vec();

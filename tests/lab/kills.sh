@@ -31,7 +31,7 @@ on() {
 
 # Whatever the program changes something with, found where it would look for it, kills it in time. What
 # only reads does not count: before and after it the machine is the same.
-for tool in blkdiscard chmod chown ip mount tc umount wipefs $CHANGES; do
+for tool in blkdiscard chmod chown ip ln mkdir mount tc umount wipefs $CHANGES; do
 	real=$(command -v "$tool") || continue
 	cat >"$shims/$tool" <<SHIM
 #!/bin/sh

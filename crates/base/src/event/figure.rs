@@ -40,6 +40,24 @@ pub enum FactFigure {
     MemoryLimit(u64),
     /// Processes and threads that a control group lets this program have.
     ProcessLimit(u64),
+    /// What its layer does to every figure that is measured on it.
+    Effect(LayerEffect),
+}
+
+/// What a layer does to figures, so that they say something else than a reader may think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LayerEffect {
+    /// The processor has no instructions for the cipher.
+    SlowCipher,
+    /// All data are written twice.
+    WrittenTwice,
+    /// A cache was empty when the stack was set up.
+    EmptyCache,
+    /// A server and its client are on one machine.
+    NoNetwork,
+    /// A server keeps in its memory what it was asked to make durable.
+    FlushesKept,
 }
 
 /// The value of a fact, from its name and its words; `None` if it is words alone.

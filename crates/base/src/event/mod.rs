@@ -30,7 +30,7 @@ pub use counted::*;
 pub use crash::*;
 pub use decide::{Decide, Precision, Until};
 pub use fact::*;
-pub use figure::FactFigure;
+pub use figure::{FactFigure, LayerEffect};
 pub use head::*;
 pub use identity::*;
 pub use observation::*;

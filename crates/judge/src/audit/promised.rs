@@ -3,7 +3,7 @@
 //! Nothing is tried here: a drive may lie, and only a run that cuts the power finds out. Sources: mount(8),
 //! ext4(5), exports(5), zfsprops(7), and `Documentation/block/writeback_cache_control.rst` of Linux.
 
-use stackrace_base::event::{Fact, FactFigure, LayerFacts};
+use stackrace_base::event::{Fact, FactFigure, LayerEffect, LayerFacts};
 
 /// One clause for each part of a stack that has a say, bottom up as in the record; empty if nothing is known of any.
 pub fn promised(layers: &[LayerFacts]) -> Vec<String> {
@@ -42,6 +42,9 @@ fn clause(layer: &LayerFacts, fact: &Fact) -> Option<String> {
         // What a server of disk images does with them.
         "flushes" if value == "ignored" => Some(
             "the disk image ignores flushes (cache=unsafe): fsync promises nothing".to_owned(),
+        ),
+        _ if fact.figure == Some(FactFigure::Effect(LayerEffect::FlushesKept)) => Some(
+            "the server of the device takes no flushes: fsync promises nothing".to_owned(),
         ),
         "protocol" if layer.layer == "drbd" => drbd(value).map(str::to_owned),
         // Anything else is either a disk or says nothing of durability.

@@ -72,6 +72,16 @@ impl<'a> SetUps<'a> {
         of(a).is_some_and(|one| of(b) == Some(one))
     }
 
+    /// Returns true if a layer of a configuration had a fact with this figure, at its last set-up.
+    pub(super) fn has(&self, configuration: usize, figure: &FactFigure) -> bool {
+        let last = self.of_configuration(configuration).last();
+        let mut facts = last
+            .into_iter()
+            .flat_map(|set_up| set_up.layers)
+            .flat_map(|layer| &layer.facts);
+        facts.any(|fact| fact.figure.as_ref() == Some(figure))
+    }
+
     /// Returns true if two configurations were there at the same time: both stood, or one lies on a file system that is
     /// always there.
     pub(super) fn together(&self, a: usize, b: usize) -> bool {

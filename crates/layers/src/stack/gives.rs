@@ -122,6 +122,13 @@ pub enum Origin {
     Served,
     /// A device of DRBD, by the name of its resource, which is drawn for it.
     Replica(String),
+    /// A disk that a server lends to this machine for this stack.
+    Lent {
+        /// A file of the kernel's about it.
+        shown: PathBuf,
+        /// What that file holds as long as it is this disk.
+        holds: String,
+    },
 }
 
 /// Harm that setting up a layer would do to what is there already.

@@ -1,14 +1,14 @@
 //! The governor of the processors' clock (cpufreq): set on every processor, read back, and written back when the
 //! stack is torn down.
 
-use crate::stack::common::parameter::{self, AskedParameter};
+use crate::stack::common::parameter::{self, AskedParameter, OfMachine, SetsMachine};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
+use crate::stack::gives::{Danger, GivesKind, Takes};
+use crate::stack::layer::{LayerKind, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
-use stackrace_machine::host::{Host, Needs};
+use stackrace_machine::host::Host;
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,9 +42,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "governor = { name = \"performance\" }",
     parse: |settings| {
-        Ok(Box::new(Governor {
-            name: settings.choice(CHOSEN)?,
-        }))
+        let name = settings.choice(CHOSEN)?;
+        Ok(Box::new(OfMachine(Governor { name })))
     },
     undo: &[WRITE_BACK],
     tried: Tried {
@@ -108,38 +107,15 @@ fn no_governor() -> LayerError {
     )
 }
 
-impl Layer for Governor {
-    fn kind(&self) -> &'static str {
-        NAME
-    }
+impl SetsMachine for Governor {
+    const KIND: &'static str = NAME;
+    const ONE: &'static str = "the processors have one governor: leave one of the two out";
 
-    fn describe_asked(&self) -> String {
+    fn asked(&self) -> String {
         format!("the processors' clock by the governor {}", self.name)
     }
 
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn sets_the_machine(&self) -> bool {
-        true
-    }
-
-    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        match below.iter().any(|layer| layer.kind() == NAME) {
-            true => Err("the processors have one governor: leave one of the two out".to_owned()),
-            false => Ok(()),
-        }
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            ..Needs::default()
-        }
-    }
-
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+    fn dangers(&self, host: &dyn Host) -> Vec<Danger> {
         let all = governed(host);
         let Some(first) = all.first() else {
             return vec![Danger::Refused(no_governor())];
@@ -159,16 +135,7 @@ impl Layer for Governor {
         }
     }
 
-    fn returns(&self) -> bool {
-        true
-    }
-
-    /// The kernel has its own values again after a start.
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        self.set_up(setup, below)
-    }
-
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+    fn set(&self, setup: &mut Setup<'_>) -> Result<Vec<Fact>, LayerError> {
         let all = governed(setup.host());
         // On a peer nothing was looked at before.
         if all.is_empty() {
@@ -186,11 +153,10 @@ impl Layer for Governor {
                 Ok(Some(WRITE_BACK.of(words).into()))
             })?;
         }
-        let facts = vec![
+        Ok(vec![
             Fact::new("governor", self.name),
             Fact::new("processors with it", all.len().to_string()),
-        ];
-        Ok(StandingLayer::new(NAME, facts, below))
+        ])
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod afp;
 mod aged;
+mod bcache;
 mod bcachefs;
 mod btrfs;
 mod build;
@@ -30,6 +31,7 @@ mod governor;
 mod ground;
 mod identity;
 mod image;
+mod iscsi;
 mod jfs;
 mod lab_disks;
 mod layer;
@@ -39,8 +41,10 @@ mod mapped;
 mod md;
 mod mergerfs;
 mod native;
+mod nbd;
 mod nfs;
 mod nilfs2;
+mod nvme_tcp;
 mod overlay;
 mod packed;
 mod parts;
@@ -97,6 +101,7 @@ pub const ALL: &[LayerKind] = &[
     afp::KIND,
     aged::AGE,
     zfs::BARE,
+    bcache::KIND,
     bcachefs::KIND,
     btrfs::KIND,
     zfs::DATASET,
@@ -114,6 +119,7 @@ pub const ALL: &[LayerKind] = &[
     governor::KIND,
     image::KIND,
     mapped::INTEGRITY,
+    iscsi::KIND,
     jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
@@ -122,8 +128,10 @@ pub const ALL: &[LayerKind] = &[
     md::KIND,
     mergerfs::KIND,
     native::KIND,
+    nbd::KIND,
     nfs::KIND,
     nilfs2::KIND,
+    nvme_tcp::KIND,
     overlay::KIND,
     queue::KIND,
     script::KIND,
@@ -131,6 +139,7 @@ pub const ALL: &[LayerKind] = &[
     packed::SQUASHFS,
     sysctl::KIND,
     tmpfs::KIND,
+    mapped::VDO,
     mapped::WRITECACHE,
     xfs::KIND,
     zfs::POOL,

@@ -1,14 +1,14 @@
 //! Parameters of the kernel as sysctl(8) sets them: set on the machine that the stack stands on, read back, and
 //! written back when the stack is torn down.
 
-use crate::stack::common::parameter::{self, AskedParameter};
+use crate::stack::common::parameter::{self, AskedParameter, OfMachine, SetsMachine};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::{Danger, GivesKind, Takes};
 use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Kind, Refusal, SettingDoc, Settings};
-use stackrace_machine::host::{Host, HostError, Needs};
+use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -233,19 +233,18 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         }
     }
     let values = values.into_iter();
-    Ok(Box::new(Sysctl {
+    Ok(Box::new(OfMachine(Sysctl {
         values: values
             .map(|(name, value)| (name, value.to_string()))
             .collect(),
-    }))
+    })))
 }
 
-impl Layer for Sysctl {
-    fn kind(&self) -> &'static str {
-        NAME
-    }
+impl SetsMachine for Sysctl {
+    const KIND: &'static str = NAME;
+    const ONE: &'static str = "two layers sysctl set the same machine: write both in one";
 
-    fn describe_asked(&self) -> String {
+    fn asked(&self) -> String {
         let each = self
             .values
             .iter()
@@ -253,29 +252,7 @@ impl Layer for Sysctl {
         format!("the kernel with {}", each.collect::<Vec<_>>().join(", "))
     }
 
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn sets_the_machine(&self) -> bool {
-        true
-    }
-
-    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        match below.iter().any(|layer| layer.kind() == NAME) {
-            true => Err("two layers sysctl set the same machine: write both in one".to_owned()),
-            false => Ok(()),
-        }
-    }
-
-    fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            ..Needs::default()
-        }
-    }
-
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+    fn dangers(&self, host: &dyn Host) -> Vec<Danger> {
         let refused = |what: String, next: &str| Danger::Refused(LayerError::refused(what, next));
         // Containers often see them and may not set them, root or not.
         let read_only = host
@@ -300,22 +277,13 @@ impl Layer for Sysctl {
             .collect()
     }
 
-    fn returns(&self) -> bool {
-        true
-    }
-
-    /// The kernel has its own values again after a start.
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        self.set_up(setup, below)
-    }
-
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+    fn set(&self, setup: &mut Setup<'_>) -> Result<Vec<Fact>, LayerError> {
         let mut facts = Vec::new();
         for (name, value) in &self.values {
             set(setup, name, value)?;
             facts.push(Fact::new(*name, value.clone()));
         }
-        Ok(StandingLayer::new(NAME, facts, below))
+        Ok(facts)
     }
 }
 

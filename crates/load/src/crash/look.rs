@@ -1,13 +1,16 @@
 //! Reads all files of a directory, sector by sector.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
-use stackrace_engine::promises::content::SectorFound;
+use stackrace_engine::promises::content::{PromisedContent, SectorFound};
 
 use crate::workload::promises::database::DatabaseKind;
-use stackrace_base::event::{OperationKind, Promised};
+use stackrace_base::event::{LedgerLine, OperationKind, Promised};
+
+/// Objects that a check of the workload's own found, or why it could not tell.
+pub type OwnFindings = Result<Vec<String>, String>;
 
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;
@@ -72,6 +75,31 @@ pub(super) fn look(directory: &Path, promised: &Promised, refused: Option<&str>)
         }
     }
     Seen::new(objects)
+}
+
+/// What a check of the workload's own found: an object that is there has all of its content.
+pub(super) fn checked(promised: &Promised, found: &OwnFindings) -> Seen {
+    let content = PromisedContent::new(promised.seed);
+    // Looked up once for each operation, of which there may be a million.
+    let there: Result<HashSet<&String>, &String> = match found {
+        Ok(found) => Ok(found.iter().collect()),
+        Err(why) => Err(why),
+    };
+    let seen = |line: &LedgerLine| match &there {
+        Err(why) => SeenObject::Unreadable((*why).clone()),
+        Ok(there) if !there.contains(&line.object) => SeenObject::Absent,
+        Ok(_) => {
+            let mut buffer = vec![0; line.bytes as usize];
+            content.fill(&mut buffer, &line.object, line.offset, line.generation);
+            sectors(&buffer)
+        }
+    };
+    let objects = promised.lines.iter();
+    Seen::new(
+        objects
+            .map(|line| (line.object.clone(), seen(line)))
+            .collect(),
+    )
 }
 
 /// The database whose transactions a ledger has.

@@ -11,6 +11,8 @@ mod tests;
 
 use std::path::Path;
 
+pub use look::OwnFindings;
+
 use crate::workload::promises::database::DatabaseKind;
 use stackrace_base::event::{CheckedPromises, Promised};
 
@@ -22,11 +24,14 @@ pub struct Remains<'a> {
     /// Message of the server that did not start.
     refused: Option<String>,
     repair: Vec<String>,
+    /// What a check of the workload's own found.
+    found: Option<OwnFindings>,
 }
 
 impl<'a> Remains<'a> {
-    /// Starts the server that reads them, which recovers them first; it answers when this returns.
-    pub fn open(directory: &'a Path, promised: &'a Promised) -> Self {
+    /// Starts the server that reads them, which recovers them first; it answers when this returns. `found` is what a
+    /// check of the workload's own found, if it has one.
+    pub fn open(directory: &'a Path, promised: &'a Promised, found: Option<OwnFindings>) -> Self {
         // Without its files there is nothing to start: its rows are gone.
         let kind = look::database(promised).filter(|kind| kind.exists(directory));
         let mut repair = Vec::new();
@@ -36,6 +41,7 @@ impl<'a> Remains<'a> {
             promised,
             refused: started.and_then(Result::err),
             repair,
+            found,
         }
     }
 
@@ -57,7 +63,10 @@ impl<'a> Remains<'a> {
     /// Looks for everything that had been promised when the power went at `at_ns`, on the clock of the
     /// ledger. Opening SQLite's file recovers it, so the directory is written to.
     pub fn check(&self, at_ns: u64) -> CheckedPromises {
-        let seen = look::look(self.directory, self.promised, self.refused());
+        let seen = match &self.found {
+            Some(found) => look::checked(self.promised, found),
+            None => look::look(self.directory, self.promised, self.refused()),
+        };
         judge::judge(self.promised, &seen, at_ns)
     }
 

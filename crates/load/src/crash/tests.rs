@@ -31,7 +31,7 @@ const IDIOMS: [&str; 9] = [
 
 /// Checks what is in a directory, as after a cut.
 fn check(directory: &Path, promised: &Promised, at_ns: u64) -> CheckedPromises {
-    let remains = Remains::open(directory, promised);
+    let remains = Remains::open(directory, promised, None);
     let checked = remains.check(at_ns);
     remains.close().unwrap();
     checked
@@ -412,7 +412,7 @@ fn rows_of_a_database_are_judged_as_files_are() {
 fn a_cluster_of_which_nothing_is_left_is_lost_and_no_server_is_started() {
     let directory = tempfile::tempdir().unwrap();
     let promised = of_postgresql();
-    let remains = Remains::open(directory.path(), &promised);
+    let remains = Remains::open(directory.path(), &promised, None);
     assert_eq!(remains.refused(), None);
     assert_eq!(remains.check(u64::MAX).counts.lost, 3);
     remains.close().unwrap();

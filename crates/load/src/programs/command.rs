@@ -238,7 +238,10 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
 }
 
 /// A line for sh, with the directory in the place of `{dir}`.
-fn shell(line: &str, dir: &str) -> Result<Vec<OsString>, WorkloadError> {
+///
+/// # Errors
+/// The directory would need quotes there.
+pub(super) fn shell(line: &str, dir: &str) -> Result<Vec<OsString>, WorkloadError> {
     let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     // Where quotes would be needed, only the line's author knows which ones stand around it.
     if line.contains(DIR) && !dir.chars().all(bare) {

@@ -11,6 +11,7 @@ mod generated;
 mod git;
 mod number;
 mod postgresql;
+mod promised;
 mod ran;
 mod reported;
 #[cfg(feature = "sqlite")]
@@ -32,6 +33,7 @@ use crate::workload::{self, WorkloadKind};
 const ALL: &[WorkloadKind] = &[
     build::KIND,
     command::KIND,
+    promised::KIND,
     fio::KIND,
     git::KIND,
     postgresql::KIND,

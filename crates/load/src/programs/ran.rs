@@ -92,6 +92,7 @@ pub(super) fn run(
         durable,
         leaves_server: false,
         stopped: &stopped,
+        lines: None,
     };
     let ran = match place.elsewhere {
         Some(host) => host.run_program(&call),
@@ -115,6 +116,7 @@ pub(super) fn run_in(
         durable: false,
         leaves_server: false,
         stopped: &|| place.control.stopped(),
+        lines: None,
     });
     judged(argv, time_max_ns, ran.map_err(explained)?)
 }

@@ -216,7 +216,11 @@ fn numbered(names: Vec<String>) -> Vec<String> {
     (0..names.len()).map(place).collect()
 }
 
-fn pattern(text: &str) -> Result<Regex, (String, String)> {
+/// Compiles a pattern of lines.
+///
+/// # Errors
+/// What is wrong with it, and what to write.
+pub(super) fn pattern(text: &str) -> Result<Regex, (String, String)> {
     let cannot = |why: String| {
         let next = "write a regular expression with one group, as in tps = ([0-9.]+)";
         (format!("the pattern \"{text}\" {why}"), next.to_owned())

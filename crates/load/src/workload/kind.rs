@@ -300,6 +300,12 @@ pub trait Workload: Send + Sync {
     fn promised(&self, _place: &Place<'_>, _outcome: &PhaseOutcome) -> Vec<LedgerLine> {
         Vec::new()
     }
+    /// Objects of its ledger that a check of its own finds in the trial's directory after a power cut; `None` if what
+    /// it promises is found by reading files or rows. An error says why the check could not tell.
+    fn found_after_cut(&self, directory: &Path) -> Option<Result<Vec<String>, String>> {
+        let _ = directory;
+        None
+    }
     /// Ends what is left of a trial, whatever came of it, before its directory is removed. Not measured.
     ///
     /// # Errors

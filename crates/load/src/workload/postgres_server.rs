@@ -248,6 +248,7 @@ impl PostgresServer<'_> {
             durable: false,
             leaves_server,
             stopped: self.stopped,
+            lines: None,
         });
         let ran = ran.map_err(explained)?;
         // pgbench says by its status that a client was lost: its rate would be that of fewer.

@@ -4,12 +4,15 @@
 //! table of [`Tool`]s. It is strict: what is mounted or a part of something cannot be detached,
 //! wiped or given away twice, and nothing goes while what it gives is in use.
 
+mod kernel;
 mod parameters;
 mod servers;
 
 pub use super::words::*;
 use super::{HostError, LabDisk, MountInfo, Output, reading};
-use parameters::{BEFORE, is_parameter};
+#[cfg(any(test, feature = "testing"))]
+use parameters::BEFORE;
+use parameters::{CONFIGFS, is_parameter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,8 +21,8 @@ use std::sync::Arc;
 /// A program as it is imagined.
 #[derive(Clone, Copy)]
 pub struct Tool {
-    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type. The path of a file
-    /// stands for a driver that answers when the file is read.
+    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type. A path stands for a driver
+    /// that answers when the file, or one below it, is read or written.
     pub name: &'static str,
     /// Imitates the program when it is called with these words, its name the first.
     pub run: fn(&mut World, &[OsString]) -> Output,
@@ -126,6 +129,7 @@ impl World {
             || self.is_device(path.as_os_str())
             // Parameters of modules exist in a plan whether or not the module is loaded here.
             || is_parameter(path)
+            || self.in_sys(path).is_some()
             || reading::exists(path)
     }
 
@@ -145,6 +149,11 @@ impl World {
             "blkid" => self.blkid(words),
             "blkdiscard" => self.discard(words.last()),
             "uname" => said(format!("{{name of {}}}\n", self.machine)),
+            // With -p it stands for what the kernel has, or gets with a module.
+            "mkdir" if words.len() == 2 => {
+                self.dirs.insert(PathBuf::from(last(words)));
+                said("")
+            }
             "ln" => {
                 self.files.insert(PathBuf::from(last(words)), 0);
                 said("")
@@ -168,19 +177,9 @@ impl World {
         self.files.get(path).copied()
     }
 
-    /// Answer of a driver when one of its files is read; `None` if no tool stands for the file.
-    pub(super) fn answered(&mut self, file: &Path) -> Option<String> {
-        let driver = self.tool(file.to_str()?)?;
-        Some((driver.run)(self, &[file.into()]).stdout)
-    }
-
     /// The text that was last written to a file.
     pub fn text(&self, path: &Path) -> Option<&String> {
         self.texts.get(path)
-    }
-
-    pub(super) fn write(&mut self, path: &Path, text: &str) {
-        self.texts.insert(path.to_path_buf(), text.to_string());
     }
 }
 
@@ -419,31 +418,6 @@ impl World {
             None => complained(2, ""),
         }
     }
-
-    /// Text of a file of `/sys` about an imagined device, or of a parameter of the kernel.
-    pub(super) fn in_sys(&self, path: &Path) -> Option<String> {
-        if is_parameter(path) {
-            let written = self.texts.get(path).cloned();
-            // The real value is not known in a plan; the word stands for it in the shown commands.
-            return Some(written.unwrap_or_else(|| BEFORE.to_string()));
-        }
-        let below = path
-            .strip_prefix("/sys/block")
-            .or_else(|_| path.strip_prefix("/sys/class/block"))
-            .ok()?;
-        let mut parts = below.components();
-        let name = parts.next()?.as_os_str();
-        let about = parts.as_path().to_str()?;
-        let is_named = |device: &OsString| Path::new(device).file_name() == Some(name);
-        if let Some((_, device)) = self.devices.iter().find(|(device, _)| is_named(device)) {
-            return device.about.get(about).cloned();
-        }
-        let mut assemblies = self.assemblies.values();
-        let gives = assemblies.find(|assembly| assembly.gives.iter().any(is_named))?;
-        // Of what is given nothing looks at the size, but it has to have one.
-        let size = || (about == "size").then(|| (1 << 21).to_string());
-        gives.about.get(about).cloned().or_else(size)
-    }
 }
 
 /// Power cuts.
@@ -568,6 +542,8 @@ impl World {
         }
         match path.parent() {
             Some(parent) if self.dirs.contains(parent) || parent.is_dir() => Ok(()),
+            // There the kernel makes directories by itself, in each that is made.
+            Some(parent) if parent.starts_with(CONFIGFS) => Ok(()),
             _ => refuse(std::io::ErrorKind::NotFound),
         }
     }

@@ -357,9 +357,11 @@ impl Host for PlanHost {
             ">".as_ref(),
             path.as_os_str(),
         ];
-        self.own(&words, |world| {
-            world.write(path, text);
-            Ok(())
+        self.own(&words, |world| match world.write(path, text) {
+            Some(answer) if answer.status != Some(0) => {
+                Err(refuse("write to", path, ErrorKind::InvalidInput))
+            }
+            _ => Ok(()),
         })
     }
 
@@ -422,7 +424,12 @@ impl Host for PlanHost {
     }
 
     fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
-        reading::list(path)
+        let imagined = self.world().listed(path);
+        match imagined {
+            // What is there for real stands beside it.
+            Some(names) => Ok([names, reading::list(path).unwrap_or_default()].concat()),
+            None => reading::list(path),
+        }
     }
 
     fn exists(&self, path: &Path) -> bool {

@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// Names, in the environment of a program, the directory it is to work in.
@@ -53,6 +53,17 @@ pub struct ProgramCall<'a> {
     pub leaves_server: bool,
     /// Returns true if it is to be ended.
     pub stopped: &'a dyn Fn() -> bool,
+    /// Gets each line that it prints, when it comes; `None` if nothing waits for them.
+    pub lines: Option<Sender<HeardLine>>,
+}
+
+/// A line that a program printed.
+#[derive(Debug)]
+pub struct HeardLine {
+    /// When it came, ns on the clock that does not stop.
+    pub at_ns: u64,
+    /// The line, lossy where it is not UTF-8, without its end.
+    pub text: String,
 }
 
 /// The reason why a program did not come to its own end.
@@ -127,7 +138,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let began = SystemClock.now_ns();
     let mut child = process::own(|| start.spawn()).map_err(not_started)?;
     let pid = Pid::from_child(&child);
-    let stdout = child.stdout.take().map(|pipe| kept(pipe, first));
+    let stdout = child.stdout.take().map(|pipe| printed(pipe, call));
     let stderr = child.stderr.take().map(|pipe| kept(pipe, last));
     let held = hold_process(pid).map_err(|errno| not_started(errno.into()))?;
     let cut = watch(call, &held, pid, began);
@@ -231,6 +242,55 @@ fn moved(pid: Pid) -> [Option<u64>; 2] {
 /// Part of an output that is kept, and true if more came.
 type Kept = fn(&mut dyn Read) -> (Vec<u8>, bool);
 
+/// What it prints, kept and, where a call waits for lines, told.
+fn printed(pipe: impl Read + Send + 'static, call: &ProgramCall<'_>) -> Receiver<(Vec<u8>, bool)> {
+    match call.lines.clone() {
+        Some(lines) => kept(Told::new(pipe, lines), first),
+        None => kept(pipe, first),
+    }
+}
+
+/// Most bytes of a line that is told.
+const LINE_MAX: usize = 64 << 10;
+
+/// An output of which each line is told when it comes.
+struct Told<R> {
+    output: R,
+    lines: Sender<HeardLine>,
+    begun: Vec<u8>,
+}
+
+impl<R> Told<R> {
+    fn new(output: R, lines: Sender<HeardLine>) -> Self {
+        Self {
+            output,
+            lines,
+            begun: Vec::new(),
+        }
+    }
+}
+
+impl<R: Read> Read for Told<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.output.read(buffer)?;
+        // After it was read: what is said to have come was there.
+        let at_ns = SystemClock.now_ns();
+        for byte in &buffer[..count] {
+            match byte {
+                b'\n' => {
+                    let text = String::from_utf8_lossy(&self.begun).into_owned();
+                    self.begun.clear();
+                    // One that is not waited for any more is not missed.
+                    let _ = self.lines.send(HeardLine { at_ns, text });
+                }
+                byte if self.begun.len() < LINE_MAX => self.begun.push(*byte),
+                _ => {}
+            }
+        }
+        Ok(count)
+    }
+}
+
 /// Reads an output to its end on a thread of its own: a full pipe would stop the program.
 fn kept(mut pipe: impl Read + Send + 'static, keep: Kept) -> Receiver<(Vec<u8>, bool)> {
     let (sender, receiver) = channel();
@@ -319,6 +379,7 @@ mod tests {
             durable: false,
             leaves_server: false,
             stopped,
+            lines: None,
         })
         .unwrap()
     }
@@ -382,6 +443,7 @@ mod tests {
             durable: false,
             leaves_server: true,
             stopped: &|| false,
+            lines: None,
         })
         .unwrap();
         let left = Pid::from_raw(started.stdout.trim().parse().unwrap()).unwrap();
@@ -432,6 +494,7 @@ mod tests {
             durable: false,
             leaves_server: false,
             stopped: &|| false,
+            lines: None,
         };
         let error = run(&call).unwrap_err();
         assert_eq!(error.to_string(), "no-such-program is not installed");

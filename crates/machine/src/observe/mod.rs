@@ -172,6 +172,10 @@ fn now_ns() -> u64 {
 
 /// The kernel's view of a device's write cache; a partition has that of its disk.
 fn write_cache(name: &str, read: impl Fn(&str) -> Option<String>) -> Option<String> {
+    // An NVMe disk with several paths counts no flushes: of its cache nothing can be said by what reached it.
+    if read(&format!("/sys/class/block/{name}/device/iopolicy")).is_some() {
+        return None;
+    }
     // The entry is a symbolic link into the disk's directory, so `..` of a partition is its disk.
     let own = read(&format!("/sys/class/block/{name}/queue/write_cache"));
     let text = own.or_else(|| read(&format!("/sys/class/block/{name}/../queue/write_cache")))?;
@@ -274,6 +278,20 @@ fn add_device(into: &mut DeviceCounted, more: &DeviceCounted) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_with_several_paths_tells_nothing_of_its_cache() {
+        let with = |files: &'static [&'static str]| {
+            move |path: &str| {
+                let known = files.iter().any(|file| path.ends_with(file));
+                known.then(|| "write back\n".to_owned())
+            }
+        };
+        let one = write_cache("nvme0n1", with(&["nvme0n1/queue/write_cache"]));
+        assert_eq!(one.as_deref(), Some("write back"));
+        let several = with(&["queue/write_cache", "device/iopolicy"]);
+        assert_eq!(write_cache("nvme0n1", several), None);
+    }
 
     #[test]
     fn phases_add_up_and_what_is_a_state_does_not() {

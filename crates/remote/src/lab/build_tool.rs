@@ -24,6 +24,7 @@ pub(super) fn run(
         durable: false,
         leaves_server: false,
         stopped,
+        lines: None,
     })?;
     match (ran.cut, ran.status) {
         (Some(_), _) => Err(LabError::Interrupted),

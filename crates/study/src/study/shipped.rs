@@ -6,6 +6,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
         "block-size-sweep",
         include_str!("../../studies/block-size-sweep.toml"),
     ),
+    ("cache-tier", include_str!("../../studies/cache-tier.toml")),
     (
         "cloud-volume",
         include_str!("../../studies/cloud-volume.toml"),
@@ -57,7 +58,16 @@ pub const SHIPPED: &[(&str, &str)] = &[
         "four-drives",
         include_str!("../../studies/four-drives.toml"),
     ),
+    (
+        "full-and-old",
+        include_str!("../../studies/full-and-old.toml"),
+    ),
     ("gfs2-dlm", include_str!("../../studies/gfs2-dlm.toml")),
+    ("home-nas", include_str!("../../studies/home-nas.toml")),
+    (
+        "iscsi-or-nvme-tcp-or-nfs",
+        include_str!("../../studies/iscsi-or-nvme-tcp-or-nfs.toml"),
+    ),
     ("kernels", include_str!("../../studies/kernels.toml")),
     (
         "mkfs-options",
@@ -73,8 +83,10 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ),
     ("originals", include_str!("../../studies/originals.toml")),
     ("rebuild", include_str!("../../studies/rebuild.toml")),
+    ("scheduler", include_str!("../../studies/scheduler.toml")),
     ("slog", include_str!("../../studies/slog.toml")),
     ("smr-or-cmr", include_str!("../../studies/smr-or-cmr.toml")),
+    ("vm-disk", include_str!("../../studies/vm-disk.toml")),
     ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
     (
         "zfs-block-size",

@@ -6,6 +6,7 @@
 mod clients;
 mod difference;
 mod drift;
+mod layered;
 mod mount_options;
 mod same_disk;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub(super) use difference::{RunReading, named};
 
 /// Every check, in the order of their notes.
 const ALL: &[fn(&RunReading<'_>) -> Vec<Unlike>] = &[
+    layered::judge,
     mount_options::judge,
     same_disk::judge,
     space::fill,

@@ -178,6 +178,13 @@ pub(crate) fn chosen(all: &str) -> &str {
         .map_or(all, |(word, _)| word)
 }
 
+/// Returns true if a file of the kernel's says just this of a device; a page of SCSI has bytes that are no text
+/// before it.
+pub(crate) fn says(text: &str, what: &str) -> bool {
+    let parts = text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+    parts.into_iter().any(|part| part.trim() == what)
+}
+
 /// The kernel's release, as a fact; `None` if it cannot be read.
 pub(crate) fn kernel(host: &dyn Host) -> Option<Fact> {
     host.read_text(Path::new("/proc/sys/kernel/osrelease"))
@@ -194,5 +201,14 @@ mod tests {
         assert_eq!(chosen("[none] mq-deadline kyber bfq"), "none");
         assert_eq!(chosen("mq-deadline [bfq] none"), "bfq");
         assert_eq!(chosen("none"), "none");
+    }
+
+    #[test]
+    fn a_device_is_not_taken_for_one_whose_name_begins_alike() {
+        assert!(says("loop1\n", "loop1"));
+        assert!(!says("loop10\n", "loop1"));
+        let page = String::from_utf8_lossy(b"\x00\x80\x00\x05ours1");
+        assert!(says(&page, "ours1"));
+        assert!(!says(&page, "ours"));
     }
 }

@@ -62,6 +62,19 @@ pub(crate) fn not_theirs(layer: &str, below: &[Box<dyn Layer>]) -> Result<(), St
     }
 }
 
+/// Refuses disks below what leaves nothing of ours on them by which it could be wiped again.
+///
+/// # Errors
+/// One clause.
+pub(crate) fn no_disks(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
+    match below.iter().any(|layer| !layer.disks().is_empty()) {
+        true => Err(format!(
+            "{kind} writes no mark to a disk by which it could be told again and wiped: put it on loop or lab-disks"
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Makes a file system on devices of ours: `command`, then the devices. Where they outlive the
 /// stack, the file system is given a UUID of ours, in `uuid_words`, by which it is wiped again.
 ///
@@ -122,6 +135,13 @@ pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
             // Its name was drawn for this stack, and its path is made of that name.
             if !device.path.to_string_lossy().contains(name) || !name.starts_with("stackrace-") {
                 return Err(not_ours(device, &format!("{name} is not ours")));
+            }
+        }
+        Origin::Lent { shown, holds } => {
+            let found = host.read_text(shown)?;
+            if !block::says(&found, holds) {
+                let why = format!("it is {} and not {holds}", found.trim());
+                return Err(not_ours(device, &why));
             }
         }
         // Nothing can have been there before: that it carries no signature is still looked at.

@@ -2,9 +2,12 @@
 
 pub(super) mod assembled;
 pub(super) mod block;
+pub(super) mod cached;
+pub(super) mod config_tree;
 pub(super) mod filesystem;
 pub(super) mod guard;
 pub(super) mod lasting;
+pub(super) mod lent;
 pub(super) mod line;
 pub(super) mod one_kernel;
 pub(super) mod options;

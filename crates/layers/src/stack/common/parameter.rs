@@ -1,9 +1,13 @@
-//! Values of the kernel that a layer sets, reads back, and has written back when the stack is torn down.
+//! Values of the kernel that a layer sets, reads back, and has written back when the stack is torn down; and layers
+//! that set values of the whole machine.
 
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
+use crate::stack::gives::{Danger, Gives, StandingLayer, Takes};
+use crate::stack::layer::Layer;
 use crate::stack::setup::Setup;
-use stackrace_machine::host::{Host, HostError};
+use stackrace_base::event::Fact;
+use stackrace_machine::host::{Host, HostError, Needs};
 use stackrace_machine::journal::Undo;
 use std::path::{Path, PathBuf};
 
@@ -92,5 +96,76 @@ impl AskedParameter<'_> {
                 "ask for a value that the kernel takes as it is",
             )),
         }
+    }
+}
+
+/// The part of a layer that sets the machine which the others do not have.
+pub(crate) trait SetsMachine: Send + Sync {
+    /// The word in a study.
+    const KIND: &'static str;
+    /// The reason why a stack has one of it at most, as a clause.
+    const ONE: &'static str;
+
+    /// What is asked for in words, for the plan.
+    fn asked(&self) -> String;
+    /// As [`Layer::dangers`]: what this machine does not have, or may not be told.
+    fn dangers(&self, host: &dyn Host) -> Vec<Danger>;
+    /// Sets it until the stack is torn down, and reads it back.
+    ///
+    /// # Errors
+    /// The machine does not have it, or does not take it.
+    fn set(&self, setup: &mut Setup<'_>) -> Result<Vec<Fact>, LayerError>;
+}
+
+/// Something that sets the machine, at any height of a stack: a layer.
+pub(crate) struct OfMachine<S>(pub(crate) S);
+
+impl<S: SetsMachine> Layer for OfMachine<S> {
+    fn kind(&self) -> &'static str {
+        S::KIND
+    }
+
+    fn describe_asked(&self) -> String {
+        self.0.asked()
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Anything
+    }
+
+    fn sets_the_machine(&self) -> bool {
+        true
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        // The upper one would win, and the lower one say what is not so.
+        match below.iter().any(|layer| layer.kind() == S::KIND) {
+            true => Err(S::ONE.to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            ..Needs::default()
+        }
+    }
+
+    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        self.0.dangers(host)
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    /// The kernel has its own values again after a start.
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        self.set_up(setup, below)
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        Ok(StandingLayer::new(S::KIND, self.0.set(setup)?, below))
     }
 }

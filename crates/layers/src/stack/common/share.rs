@@ -13,7 +13,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Gives, StandingLayer, Takes};
 use crate::stack::layer::Layer;
 use crate::stack::setup::Setup;
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
 use stackrace_machine::host::{Host, LabDisk, Needs};
 use std::net::{IpAddr, Ipv4Addr};
@@ -262,7 +262,10 @@ impl ServerPlace {
         Ok(Ready {
             // The loopback address, so that no other machine reaches the server.
             addresses: [IpAddr::V4(Ipv4Addr::LOCALHOST); 2],
-            facts: vec![Fact::new("server", "this machine")],
+            facts: vec![
+                Fact::new("server", "this machine")
+                    .with(FactFigure::Effect(LayerEffect::NoNetwork)),
+            ],
         })
     }
 

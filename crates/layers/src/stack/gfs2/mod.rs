@@ -9,7 +9,7 @@ use crate::stack::common::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
     Words,
 };
-use crate::stack::common::{block, filesystem, options, plain};
+use crate::stack::common::{block, config_tree, filesystem, options, plain};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
@@ -24,10 +24,6 @@ use std::time::Duration;
 
 /// Name of the cluster.
 const CLUSTER: &str = "stackrace";
-
-/// Directory to which the kernel's configuration file system belongs; dlm_controld talks to the
-/// kernel there.
-const CONFIGFS: &str = "/sys/kernel/config";
 
 /// The daemon that says which machines are there: it listens at a port of its own, UDP.
 const COROSYNC: Daemon = Daemon {
@@ -89,11 +85,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             name: "mount.gfs2",
             run: mount_without_device,
         },
-        Tool {
-            // It shows what the kernel has, and stays.
-            name: "mount.configfs",
-            run: |_, _| said(""),
-        },
+        config_tree::IMAGINED,
         Tool {
             name: "corosync",
             run: |world, _| world.start("corosync", &[5405]),
@@ -368,14 +360,8 @@ fn cluster(setup: &mut Setup<'_>) -> Result<(), LayerError> {
     setup.on_both(|setup| {
         let host = setup.host();
         host.must(&argv(["modprobe", "-a", "configfs", "dlm", "gfs2"]))?;
-        let mounts = host.mounts()?;
-        if !mounts
-            .iter()
-            .any(|mount| mount.mount_point == Path::new(CONFIGFS))
-        {
-            // It shows what the kernel has, like /sys itself, and stays.
-            host.must(&argv(["mount", "-t", "configfs", "configfs", CONFIGFS]))?;
-        }
+        // dlm_controld talks to the kernel there.
+        config_tree::shown(host)?;
         let scratch = setup.scratch()?;
         let (file, state) = (scratch.join(&file), scratch.join(&state));
         setup.create_tree(&state)?;

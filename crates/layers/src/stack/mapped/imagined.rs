@@ -29,6 +29,21 @@ pub(super) const INTEGRITY: &[Tool] = &[Tool {
     run: integritysetup,
 }];
 
+/// What the layer `vdo` calls besides.
+pub(super) const VDO: &[Tool] = &[Tool {
+    name: "vdoformat",
+    run: |world, words| {
+        // As for every format: what is in use is not written over.
+        let answer = world.untouched(words.last());
+        let signature = Signature {
+            file_system: "vdo".to_string(),
+            ..Signature::default()
+        };
+        world.sign(&words[words.len() - 1..], &signature);
+        answer
+    },
+}];
+
 fn integritysetup(world: &mut World, words: &[OsString]) -> Output {
     if word(words, 1) == "format" {
         let answer = world.untouched(words.last());
@@ -71,27 +86,28 @@ fn integritysetup(world: &mut World, words: &[OsString]) -> Output {
     mapped(world, std::slice::from_ref(device), name, table)
 }
 
-/// `dmsetup create NAME --table "0 SECTORS writecache s ORIGIN CACHE BLOCK 4 …"`.
+/// `dmsetup create NAME --table "0 SECTORS writecache s ORIGIN CACHE BLOCK 4 …"`, or `"0 SECTORS vdo V4 DEVICE …"`.
 fn create(world: &mut World, words: &[OsString]) -> Output {
     let table = text_after(words, "--table").unwrap_or_default();
-    let (_, devices) = table.split_once(" s ").unwrap_or_default();
-    // Names of imagined devices have blanks in them: where the first ends, the second begins.
-    let blanks: Vec<usize> = devices.match_indices(' ').map(|(at, _)| at).collect();
-    let pairs = blanks
-        .iter()
-        .flat_map(|first| blanks.iter().map(move |second| (*first, *second)));
-    let mut pairs = pairs
-        .filter(|(first, second)| first < second)
-        .map(|(first, second)| {
-            [&devices[..first], &devices[first + 1..second]].map(OsString::from)
-        });
-    let Some(pair) = pairs.find(|pair| pair.iter().all(|name| world.is_device(name))) else {
-        return complained(1, "Invalid device");
-    };
-    let [origin, cache] = pair.each_ref().map(|name| name.to_string_lossy());
-    // The kernel tells of devices by their numbers.
-    let shown = table.replace(&*origin, "7:0").replace(&*cache, "7:1") + "\n";
-    mapped(world, &pair, &word(words, 2).into(), shown)
+    let (mut shown, mut found) = (table.clone() + "\n", Vec::new());
+    let target = [" writecache s ", " vdo V4 "];
+    let rest = target.iter().find_map(|target| table.split_once(target));
+    let (_, mut rest) = rest.unwrap_or_default();
+    // Names of imagined devices have blanks in them: where one ends, what follows is no device any more.
+    while let Some(name) = (1..=rest.len())
+        .filter(|end| rest.is_char_boundary(*end))
+        .map(|end| &rest[..end])
+        .find(|name| world.is_device(name.as_ref()))
+    {
+        // The kernel tells of devices by their numbers.
+        shown = shown.replace(name, &format!("7:{}", found.len()));
+        found.push(OsString::from(name));
+        rest = rest[name.len()..].trim_start();
+    }
+    match found.is_empty() {
+        true => complained(1, "Invalid device"),
+        false => mapped(world, &found, &word(words, 2).into(), shown),
+    }
 }
 
 fn mapped(world: &mut World, devices: &[OsString], name: &OsString, table: String) -> Output {

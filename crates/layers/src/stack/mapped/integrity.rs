@@ -1,15 +1,14 @@
 //! A device that checks what it reads (dm-integrity): a checksum for each sector, written with the data.
 
-use crate::stack::common::{assembled, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::{Device, GivesKind, Takes};
 use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::mapped::{MAPPER, REMOVE, STANDING, imagined, no_disks, path_of, same, table};
+use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table};
 use crate::stack::setup::Setup;
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
-use stackrace_machine::host::{Driver, Needs, Package, argv};
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -137,12 +136,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 512, 1024, 2048 or 4096",
         ));
     }
-    Ok(Box::new(Integrity {
+    Ok(Box::new(Mapped(Integrity {
         mode: settings.choice(MODE)?,
         checksum: CHECKSUM.word(tag),
         tag,
         sector,
-    }))
+    })))
 }
 
 /// What the kernel says of such a device.
@@ -174,7 +173,10 @@ impl Table {
         let modes = MODE.values().iter().find(|mode| mode.letter == self.letter);
         let mode = modes.map_or("another one", |mode| MODE.word(*mode));
         vec![
-            Fact::new("mode", mode),
+            match &*self.letter {
+                "J" => Fact::new("mode", mode).with(FactFigure::Effect(LayerEffect::WrittenTwice)),
+                _ => Fact::new("mode", mode),
+            },
             Fact::new("checksum", self.checksum.clone()),
             Fact::new("sector size", unit::bytes(self.sector)),
         ]
@@ -207,41 +209,10 @@ impl Integrity {
     }
 }
 
-impl Layer for Integrity {
-    fn kind(&self) -> &'static str {
-        NAME
-    }
+impl Maps for Integrity {
+    const KIND: &'static LayerKind = &KIND;
 
-    fn describe_asked(&self) -> String {
-        format!(
-            "checked ({}, mode {}), sectors {}",
-            self.checksum,
-            MODE.word(self.mode),
-            unit::bytes(self.sector)
-        )
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
-    /// With the journal all data are written twice.
-    fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
-        match self.mode.letter {
-            "J" => bytes.saturating_mul(2),
-            _ => bytes,
-        }
-    }
-
-    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        no_disks(NAME, below)
-    }
-
-    fn needs(&self) -> Needs {
+    fn needs() -> Needs {
         Needs {
             root: true,
             tools: &["integritysetup", "dmsetup", "wipefs"],
@@ -258,20 +229,46 @@ impl Layer for Integrity {
         }
     }
 
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let host = setup.host();
-        let devices = filesystem::to_format(host, below)?;
-        let name = setup.short_name();
+    fn asked(&self) -> String {
+        format!(
+            "checked ({}, mode {}), sectors {}",
+            self.checksum,
+            MODE.word(self.mode),
+            unit::bytes(self.sector)
+        )
+    }
+
+    /// With the journal all data are written twice.
+    fn written_below(&self, bytes: u64) -> u64 {
+        match self.mode.letter {
+            "J" => bytes.saturating_mul(2),
+            _ => bytes,
+        }
+    }
+
+    fn map(
+        &self,
+        setup: &mut Setup<'_>,
+        devices: &[Device],
+        name: &str,
+    ) -> Result<Vec<Fact>, LayerError> {
         // While it formats, the tool maps the device under a name of its own, and unmaps it again.
-        host.must(&self.format(&devices[0].path))?;
+        setup.host().must(&self.format(&devices[0].path))?;
         // The mode is no part of what is on the device: it is given again.
-        let open = self.open(&devices[0].path, &name);
-        setup.make(REMOVE.of([name.clone().into()]), &open)?;
-        let path = path_of(&name);
-        setup.await_device(&path)?;
-        let found = Table::of(&table(host, &name, NAME)?);
+        let open = self.open(&devices[0].path, name);
+        setup.make(REMOVE.of([name.into()]), &open)?;
+        Ok(Vec::new())
+    }
+
+    fn read_back(
+        &self,
+        host: &dyn Host,
+        _path: &Path,
+        name: &str,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let found = Table::of(&table(host, name, NAME)?);
         same(
-            &name,
+            name,
             &[
                 ("mode", found.letter.clone(), self.mode.letter.to_owned()),
                 ("checksum", found.checksum.clone(), self.checksum.to_owned()),
@@ -287,7 +284,7 @@ impl Layer for Integrity {
                 ),
             ],
         )?;
-        Ok(assembled::standing(host, NAME, found.facts(), path, name))
+        Ok(found.facts())
     }
 }
 

@@ -3,13 +3,15 @@
 //! The key is a random file of ours that only its owner can read. It is removed with the stack, so
 //! nothing brings the data back after a power cut.
 
-use crate::stack::common::{assembled, block, filesystem};
+use crate::stack::common::block;
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::{Device, GivesKind, Takes};
 use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_A_DISK, RealStack, Tried};
-use crate::stack::mapped::{MAPPER, REMOVE, STANDING, imagined, path_of, same, table, words_of};
+use crate::stack::mapped::{
+    MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table, words_of,
+};
 use crate::stack::setup::Setup;
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_machine::host::{Driver, Filling, Host, Needs, Package, argv};
@@ -226,13 +228,13 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             ways.push(word);
         }
     }
-    Ok(Box::new(Luks {
+    Ok(Box::new(Mapped(Luks {
         version,
         cipher,
         key_bits,
         sector,
         ways,
-    }))
+    })))
 }
 
 impl Luks {
@@ -265,51 +267,14 @@ impl Luks {
         words.extend([key.into(), device.into(), name.into()]);
         words
     }
-
-    /// Reads back what the kernel maps, and by which code it encrypts.
-    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError> {
-        let words = table(host, name, TARGET)?;
-        let Some(table) = Table::of(&words) else {
-            return Err(LayerError::refused(
-                "what dmsetup printed is no table of dm-crypt",
-                "",
-            ));
-        };
-        let about = Path::new("/sys/class/block").join(block::kernel_name(host, path));
-        let uuid = host.read_text(&about.join("dm/uuid"))?;
-        // The kernel lists them in an order of its own.
-        let mut ways: Vec<&str> = self.ways.clone();
-        ways.sort_unstable();
-        // `CRYPT-LUKS2-UUID-NAME`.
-        let version = uuid.split('-').nth(1).unwrap_or_default().to_string();
-        // What was not taken would be measured under the wrong name.
-        let asked = |value: &dyn std::fmt::Display| value.to_string();
-        let each = [
-            ("version", version.clone(), format!("LUKS{}", self.version)),
-            ("cipher", table.cipher.clone(), self.cipher.clone()),
-            (
-                "a key of bits",
-                asked(&table.key_bits),
-                asked(&self.key_bits),
-            ),
-            ("sectors of", asked(&table.sector), asked(&self.sector)),
-            ("words", table.ways.join(" "), ways.join(" ")),
-        ];
-        same(name, &each)?;
-        let mut facts = vec![Fact::new("header", version)];
-        facts.extend(table.facts());
-        facts.extend(aes(host, &self.cipher));
-        Ok(facts)
-    }
 }
 
 /// Tells of a cipher with AES whether the processor has instructions for it: without them it is many
 /// times slower. `None` for other ciphers, and where the processor tells nothing.
-fn aes(host: &dyn Host, cipher: &str) -> Option<Fact> {
+fn aes(about: &str, cipher: &str) -> Option<Fact> {
     if !cipher.starts_with("aes-") {
         return None;
     }
-    let about = host.read_text(Path::new("/proc/cpuinfo")).ok()?;
     // `flags` on x86, `Features` on ARM.
     let flags = about.lines().find_map(|line| {
         let (name, flags) = line.split_once(':')?;
@@ -318,10 +283,11 @@ fn aes(host: &dyn Host, cipher: &str) -> Option<Fact> {
             .then_some(flags)
     })?;
     let has = flags.split_whitespace().any(|flag| flag == "aes");
-    Some(Fact::new(
-        "AES instructions",
-        if has { "yes" } else { "no: AES is slow here" },
-    ))
+    Some(match has {
+        true => Fact::new("AES instructions", "yes"),
+        false => Fact::new("AES instructions", "no: AES is slow here")
+            .with(FactFigure::Effect(LayerEffect::SlowCipher)),
+    })
 }
 
 /// What a line of `dmsetup table` says of a mapping of dm-crypt.
@@ -379,36 +345,10 @@ impl Table {
     }
 }
 
-impl Layer for Luks {
-    fn kind(&self) -> &'static str {
-        KIND.name
-    }
+impl Maps for Luks {
+    const KIND: &'static LayerKind = &KIND;
 
-    fn describe_asked(&self) -> String {
-        let mut text = format!(
-            "encrypted (LUKS{}), {}, key {} bits, sectors {}",
-            self.version,
-            self.cipher,
-            self.key_bits,
-            unit::bytes(self.sector)
-        );
-        for (name, word, _) in WAYS {
-            if self.ways.contains(&word) {
-                text.push_str(&format!(", {name}"));
-            }
-        }
-        text
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
-    fn needs(&self) -> Needs {
+    fn needs() -> Needs {
         Needs {
             root: true,
             tools: &["cryptsetup", "dmsetup", "wipefs", "blkid"],
@@ -425,13 +365,34 @@ impl Layer for Luks {
         }
     }
 
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let host = setup.host();
-        let devices = filesystem::to_format(host, below)?;
-        let Some(device) = devices.first() else {
-            return Err(LayerError::refused("there are no devices below", ""));
-        };
-        let (name, uuid) = (setup.short_name(), setup.uuid());
+    fn asked(&self) -> String {
+        let mut text = format!(
+            "encrypted (LUKS{}), {}, key {} bits, sectors {}",
+            self.version,
+            self.cipher,
+            self.key_bits,
+            unit::bytes(self.sector)
+        );
+        for (name, word, _) in WAYS {
+            if self.ways.contains(&word) {
+                text.push_str(&format!(", {name}"));
+            }
+        }
+        text
+    }
+
+    /// Its header bears a mark of ours, by which a disk can be wiped again.
+    fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn map(
+        &self,
+        setup: &mut Setup<'_>,
+        devices: &[Device],
+        name: &str,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let (host, device, uuid) = (setup.host(), &devices[0], setup.uuid());
         // A plan draws words instead of digits.
         let seed = u64::from_str_radix(&host.nonce()?, 16).unwrap_or_default();
         let key: PathBuf = setup.scratch()?.join(setup.name(&format!("key-{name}")));
@@ -442,12 +403,46 @@ impl Layer for Luks {
             setup.will_carry(device, &uuid)?;
         }
         host.must(&self.format(&device.path, &key, &uuid))?;
-        let open = self.open(&device.path, &key, &name);
-        setup.make(REMOVE.of([name.clone().into()]), &open)?;
-        let path = path_of(&name);
-        setup.await_device(&path)?;
-        let facts = self.read_back(host, &path, &name)?;
-        Ok(assembled::standing(host, KIND.name, facts, path, name))
+        let open = self.open(&device.path, &key, name);
+        setup.make(REMOVE.of([name.into()]), &open)?;
+        Ok(Vec::new())
+    }
+
+    /// Reads back what the kernel maps, and by which code it encrypts.
+    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError> {
+        let words = table(host, name, TARGET)?;
+        let Some(table) = Table::of(&words) else {
+            return Err(LayerError::refused(
+                "what dmsetup printed is no table of dm-crypt",
+                "",
+            ));
+        };
+        let about = Path::new("/sys/class/block").join(block::kernel_name(host, path));
+        let uuid = host.read_text(&about.join("dm/uuid"))?;
+        // The kernel lists them in an order of its own.
+        let mut ways: Vec<&str> = self.ways.clone();
+        ways.sort_unstable();
+        // `CRYPT-LUKS2-UUID-NAME`.
+        let version = uuid.split('-').nth(1).unwrap_or_default().to_string();
+        // What was not taken would be measured under the wrong name.
+        let asked = |value: &dyn std::fmt::Display| value.to_string();
+        let each = [
+            ("version", version.clone(), format!("LUKS{}", self.version)),
+            ("cipher", table.cipher.clone(), self.cipher.clone()),
+            (
+                "a key of bits",
+                asked(&table.key_bits),
+                asked(&self.key_bits),
+            ),
+            ("sectors of", asked(&table.sector), asked(&self.sector)),
+            ("words", table.ways.join(" "), ways.join(" ")),
+        ];
+        same(name, &each)?;
+        let mut facts = vec![Fact::new("header", version)];
+        facts.extend(table.facts());
+        let about = host.read_text(Path::new("/proc/cpuinfo"));
+        facts.extend(aes(&about.unwrap_or_default(), &self.cipher));
+        Ok(facts)
     }
 }
 
@@ -485,5 +480,15 @@ mod tests {
         assert_eq!(sector.message, "version 1 has sectors of 512 B only");
         let odd = refused("luks = { sector-size = \"8 KiB\" }");
         assert_eq!(odd.message, "sectors of 8192 B are not possible");
+    }
+
+    #[test]
+    fn a_processor_without_instructions_for_the_cipher_is_told() {
+        let slow = FactFigure::Effect(LayerEffect::SlowCipher);
+        let figure = |about: &str, cipher: &str| aes(about, cipher).map(|fact| fact.figure);
+        let [with, without] = ["flags\t: fpu aes sse\n", "Features\t: fp asimd\n"];
+        assert_eq!(figure(without, "aes-xts-plain64"), Some(Some(slow)));
+        assert_eq!(figure(with, "aes-xts-plain64"), Some(None));
+        assert_eq!(figure(without, "serpent-xts-plain64"), None);
     }
 }

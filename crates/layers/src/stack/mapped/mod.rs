@@ -1,17 +1,24 @@
 //! Devices of the device mapper: encrypted (dm-crypt), checked (dm-integrity), with a cache for writes
-//! (dm-writecache). All are read back from the kernel's own table, and removed by their name.
+//! (dm-writecache), with equal blocks stored once (dm-vdo). All are read back from the kernel's own table, and removed by their name.
 
 mod imagined;
 mod integrity;
 mod luks;
+mod vdo;
 mod writecache;
 
 pub(super) use integrity::KIND as INTEGRITY;
 pub(super) use luks::KIND as LUKS;
+pub(super) use vdo::KIND as VDO;
 pub(super) use writecache::KIND as WRITECACHE;
 
+use crate::stack::common::{assembled, filesystem};
 use crate::stack::error::LayerError;
-use stackrace_machine::host::{Driver, Host, HostError, Package, argv};
+use crate::stack::gives::{Device, Gives, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use stackrace_base::event::Fact;
+use stackrace_machine::host::{Driver, Host, HostError, Needs, Package, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -93,15 +100,85 @@ fn same(name: &str, each: &[(&str, String, String)]) -> Result<(), LayerError> {
     }
 }
 
-/// Refuses disks below what leaves nothing of ours on them by which it could be wiped again.
-///
-/// # Errors
-/// One clause.
-fn no_disks(kind: &str, below: &[Box<dyn crate::stack::Layer>]) -> Result<(), String> {
-    match below.iter().any(|layer| !layer.disks().is_empty()) {
-        true => Err(format!(
-            "{kind} writes no mark to a disk by which it could be told again and wiped: put it on loop or lab-disks"
-        )),
-        false => Ok(()),
+/// The part of a mapped device that the others do not have.
+trait Maps: Send + Sync {
+    /// The kind of layer.
+    const KIND: &'static LayerKind;
+    /// Needs of the machine.
+    fn needs() -> Needs;
+
+    /// What is asked for in words, for the plan.
+    fn asked(&self) -> String;
+    /// Bytes that it writes below for so many that are written to it, once.
+    fn written_below(&self, bytes: u64) -> u64 {
+        bytes
+    }
+    /// As [`Layer::accepts`].
+    ///
+    /// # Errors
+    /// One clause.
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        filesystem::no_disks(Self::KIND.name, below)
+    }
+    /// Maps devices that may be written over under a name of ours; facts that are known before.
+    ///
+    /// # Errors
+    /// The system refuses.
+    fn map(
+        &self,
+        setup: &mut Setup<'_>,
+        devices: &[Device],
+        name: &str,
+    ) -> Result<Vec<Fact>, LayerError>;
+    /// Reads back what the kernel maps.
+    ///
+    /// # Errors
+    /// It is not what was asked for.
+    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError>;
+}
+
+/// A mapped device: a layer.
+struct Mapped<M>(M);
+
+impl<M: Maps> Layer for Mapped<M> {
+    fn kind(&self) -> &'static str {
+        M::KIND.name
+    }
+
+    fn describe_asked(&self) -> String {
+        self.0.asked()
+    }
+
+    fn takes(&self) -> Takes {
+        M::KIND.takes
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
+        self.0.written_below(bytes)
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        self.0.accepts(below)
+    }
+
+    fn needs(&self) -> Needs {
+        M::needs()
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::to_format(host, below)?;
+        let name = setup.short_name();
+        // From here on the journal knows it by its name.
+        let known = self.0.map(setup, &devices, &name)?;
+        let path = path_of(&name);
+        setup.await_device(&path)?;
+        let mut facts = self.0.read_back(host, &path, &name)?;
+        facts.extend(known);
+        Ok(assembled::standing(host, M::KIND.name, facts, path, name))
     }
 }

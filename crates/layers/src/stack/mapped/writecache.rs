@@ -1,12 +1,12 @@
 //! A cache for writes on a faster device (dm-writecache). What was written is on the cache alone until it is
 //! written back: when the cache dies, that is lost.
 
-use crate::stack::common::block::{self, SYS_SECTOR_BYTES};
-use crate::stack::common::{assembled, filesystem};
+use crate::stack::common::block::SYS_SECTOR_BYTES;
+use crate::stack::common::cached;
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::{Device, GivesKind, Takes};
 use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::mapped::{DMSETUP, MAPPER, REMOVE, STANDING, no_disks, path_of, same, table};
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, same, table};
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -110,7 +110,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a low of at most high",
         ));
     }
-    Ok(Box::new(WriteCache { block, high, low }))
+    Ok(Box::new(Mapped(WriteCache { block, high, low })))
 }
 
 /// `s 7:0 7:1 4096 4 high_watermark 90 low_watermark 80`.
@@ -129,48 +129,10 @@ fn facts(words: &[String]) -> Vec<Fact> {
     facts.into_iter().flatten().collect()
 }
 
-/// Bytes of a device.
-fn size(host: &dyn Host, device: &Device) -> Result<u64, LayerError> {
-    let name = block::kernel_name(host, &device.path);
-    let about = Path::new("/sys/class/block").join(name).join("size");
-    let sectors = host.read_text(&about)?.trim().parse::<u64>();
-    let sectors = sectors.map_err(|_| LayerError::refused("a device tells no size", ""))?;
-    Ok(sectors.saturating_mul(SYS_SECTOR_BYTES))
-}
+impl Maps for WriteCache {
+    const KIND: &'static LayerKind = &KIND;
 
-impl Layer for WriteCache {
-    fn kind(&self) -> &'static str {
-        NAME
-    }
-
-    fn describe_asked(&self) -> String {
-        format!(
-            "writes cached on the last device, blocks of {}, written back from {} to {} % full",
-            unit::bytes(self.block),
-            self.high,
-            self.low
-        )
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
-    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        let disks = below.last().map_or(Vec::new(), |layer| layer.lab_disks());
-        if let [origin, cache] = &*disks
-            && cache.bytes > origin.bytes
-        {
-            return Err(too_large(cache.bytes, origin.bytes));
-        }
-        no_disks(NAME, below)
-    }
-
-    fn needs(&self) -> Needs {
+    fn needs() -> Needs {
         Needs {
             root: true,
             tools: &["dmsetup", "wipefs"],
@@ -187,41 +149,51 @@ impl Layer for WriteCache {
         }
     }
 
-    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let host = setup.host();
-        let devices = filesystem::to_format(host, below)?;
-        let [origin, cache] = &*devices else {
-            return Err(LayerError::refused(
-                "a cache for writes takes two devices",
-                "",
-            ));
-        };
-        // Loop devices are told apart here alone; of disks of the lab, a study is refused before.
-        let (bytes, cached) = (size(host, origin)?, size(host, cache)?);
-        if cached > bytes {
-            return Err(LayerError::refused(
-                too_large(cached, bytes),
-                "make it smaller",
-            ));
-        }
+    fn asked(&self) -> String {
+        format!(
+            "writes cached on the last device, blocks of {}, written back from {} to {} % full",
+            unit::bytes(self.block),
+            self.high,
+            self.low
+        )
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        cached::accepts(NAME, below)
+    }
+
+    fn map(
+        &self,
+        setup: &mut Setup<'_>,
+        devices: &[Device],
+        name: &str,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let sizes = cached::sizes(setup.host(), devices)?;
+        let [origin, cache] = [0, 1].map(|at| devices[at].path.to_string_lossy());
         // By the kernel's own table: LVM's tools would want volumes.
-        let name = setup.short_name();
         let marks = format!("4 high_watermark {} low_watermark {}", self.high, self.low);
         let mapped = format!(
             "0 {} writecache s {} {} {} {marks}",
-            bytes / SYS_SECTOR_BYTES,
-            origin.path.to_string_lossy(),
-            cache.path.to_string_lossy(),
+            sizes.origin / SYS_SECTOR_BYTES,
+            origin,
+            cache,
             self.block
         );
-        let create = argv(["dmsetup", "create", &name, "--table", &mapped]);
-        setup.make(REMOVE.of([name.clone().into()]), &create)?;
-        let path = path_of(&name);
-        setup.await_device(&path)?;
-        let mut facts = facts(&table(host, &name, NAME)?);
+        let create = argv(["dmsetup", "create", name, "--table", &mapped]);
+        setup.make(REMOVE.of([name.into()]), &create)?;
+        Ok(vec![sizes.fact()])
+    }
+
+    fn read_back(
+        &self,
+        host: &dyn Host,
+        _path: &Path,
+        name: &str,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let facts = facts(&table(host, name, NAME)?);
         let found = |name: &str| Fact::value_of(&facts, name).unwrap_or_default().to_owned();
         same(
-            &name,
+            name,
             &[
                 ("blocks of", found("block size"), unit::bytes(self.block)),
                 (
@@ -236,20 +208,8 @@ impl Layer for WriteCache {
                 ),
             ],
         )?;
-        facts.push(Fact::new(
-            "cache",
-            format!("{}, empty when the stack was set up", unit::bytes(cached)),
-        ));
-        Ok(assembled::standing(host, NAME, facts, path, name))
+        Ok(facts)
     }
-}
-
-fn too_large(cache: u64, origin: u64) -> String {
-    format!(
-        "the cache ({}) is larger than what it caches ({})",
-        unit::bytes(cache),
-        unit::bytes(origin)
-    )
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const SHARED: [&str; 17] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 25] = [
+const ELSEWHERE: [(&str, &[&str], &str); 26] = [
     (
         "crates/judge/src/audit/across/space.rs",
         &["age"],
@@ -72,7 +72,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 25] = [
     ),
     (
         "crates/judge/src/audit/reading.rs",
-        &["loop", "md", "drbd"],
+        &["bcache", "loop", "md", "drbd"],
         "names of the kernel's devices in a record",
     ),
     (
@@ -99,6 +99,11 @@ const ELSEWHERE: [(&str, &[&str], &str); 25] = [
         "crates/remote/src/lab/image.rs",
         &["mksquashfs", "zfs", "zpool"],
         "its modules are built apart, as their licence wants it; and what an image of the lab is made with",
+    ),
+    (
+        "crates/run/src/run/standing_data.rs",
+        &["nvme"],
+        "names of disks whose blocks no memory of this machine caches",
     ),
     (
         "crates/machine/src/observe/physical.rs",

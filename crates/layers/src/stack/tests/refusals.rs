@@ -365,10 +365,12 @@ fn consistency_policies_are_refused_where_they_cannot_be_had() {
 
 /// Settings of layers for which 0 does something real; it is refused for all others.
 const ZEROS: &[&str] = &[
+    "sequential-cutoff of bcache",
     "delay of drbd",
     "to of fill",
     "latency of lab-disks",
     "delay of nfs",
+    "delay of nvme-tcp",
     "wbt of queue",
     "vm.dirty_writeback_centisecs of sysctl",
     "vm.dirtytime_expire_seconds of sysctl",

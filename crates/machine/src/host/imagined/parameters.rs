@@ -13,6 +13,9 @@ const PARAMETERS: [&str; 4] = [
 /// The file with the governor of a processor's clock.
 const GOVERNOR: &str = "cpufreq/scaling_governor";
 
+/// Where the kernel shows what can be made by making directories.
+pub(super) const CONFIGFS: &str = "/sys/kernel/config";
+
 /// Files of a device's queue that can be written.
 const QUEUE: [&str; 5] = [
     "scheduler",

@@ -35,9 +35,16 @@ impl World {
         }
     }
 
-    /// Ends a server; one that does not run is no error.
+    /// Ends a server with what it held; one that does not run is no error.
     pub fn end(&mut self, program: &str) -> Output {
         self.processes.remove(program);
+        let held = self.assemblies.iter();
+        let held = held.filter(|(_, assembly)| assembly.tool == program);
+        let held: Vec<String> = held.map(|(name, _)| name.clone()).collect();
+        for name in held {
+            // What is in use stays: that is a leak, which a test has to see.
+            self.disassemble(&name);
+        }
         said("")
     }
 

@@ -410,6 +410,7 @@ mod tests {
             durable: true,
             leaves_server: false,
             stopped: &|| false,
+            lines: None,
         };
         let timer = Timer::of("real 0.00").unwrap();
         let script = script("17", &timer, Path::new("/tmp/work"), &call);

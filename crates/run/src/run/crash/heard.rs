@@ -179,7 +179,7 @@ mod tests {
             let (promised, said) = done(directory.path(), idiom);
             for unheard in 0..=UNHEARD_MAX as usize {
                 let (ledger, at_ns) = heard(&promised, &said[..said.len() - unheard]);
-                let found = Remains::open(directory.path(), &ledger).check(at_ns);
+                let found = Remains::open(directory.path(), &ledger, None).check(at_ns);
                 assert_eq!(found.counts.all(), 0, "{idiom}, {unheard}: {found:?}");
                 assert!(found.promised > 0);
             }
@@ -194,7 +194,7 @@ mod tests {
         std::fs::remove_file(directory.path().join(&said[29].object)).unwrap();
         // Of this one nothing was heard: no one was told that it is safe.
         std::fs::remove_file(directory.path().join(&said[30].object)).unwrap();
-        let found = Remains::open(directory.path(), &ledger).check(at_ns);
+        let found = Remains::open(directory.path(), &ledger, None).check(at_ns);
         assert_eq!((found.counts.lost, found.counts.all()), (1, 1), "{found:?}");
         assert_eq!(found.losses[0].ledger.object, said[29].object);
     }

@@ -114,7 +114,9 @@ impl Round<'_> {
         let name = Path::new(&promised.directory).file_name();
         let directory = standing.directory().join(name.unwrap_or_default());
         let began = self.executor.clock.now_ns();
-        let remains = Remains::open(&directory, promised);
+        let configuration = &self.executor.study.configurations[self.order.configuration];
+        let found = configuration.workloads[cut.workload].found_after_cut(&directory);
+        let remains = Remains::open(&directory, promised, found);
         let refused = remains.refused().map(str::to_owned);
         let repair = remains.repair().to_vec();
         let server_ns = match (remains.has_server(), &refused) {
