@@ -21,10 +21,23 @@ pub struct Recorded {
     pub directory: Vec<u8>,
     /// Its file system, as the kernel numbers it.
     pub device: u32,
+    /// The directories that it stands in.
+    pub above: Vec<Above>,
     /// When the recording began, ns of the monotonic clock.
     pub began: u64,
     /// Column of the numbers of calls: [`super::ARCHITECTURE`].
     pub architecture: usize,
+}
+
+/// A directory that the recorded one stands in: relative names may begin there.
+#[derive(Debug)]
+pub struct Above {
+    /// Its file system, as the kernel numbers it.
+    pub device: u32,
+    /// Its inode.
+    pub inode: u64,
+    /// Its absolute path, without links.
+    pub path: Vec<u8>,
 }
 
 /// A thread as far as it is known.
@@ -59,8 +72,8 @@ pub struct Compiler {
     inodes: HashMap<u64, u32>,
     /// Inodes of directories, by their names.
     directories: HashMap<u32, u64>,
-    /// Inode of the working directory of a process.
-    working: HashMap<u32, u64>,
+    /// File system and inode of the working directory of a process.
+    working: HashMap<u32, (u32, u64)>,
     next_thread: u32,
     next_file: u32,
     operations: u64,
@@ -84,6 +97,11 @@ impl Compiler {
             operations: 0,
             unresolved: 0,
         }
+    }
+
+    /// The recording begins now, ns of the monotonic clock.
+    pub fn begin(&mut self, now: u64) {
+        self.recorded.began = now;
     }
 
     /// Names an entry of the tree: `part` in a directory that was named before. None: there are too many names.
@@ -364,36 +382,58 @@ impl Compiler {
         let Some(name) = name else {
             return Place::Unknown;
         };
-        let (from, below) = if name.starts_with(b"/") {
-            let below = name.strip_prefix(&*self.recorded.directory);
-            match below.filter(|below| below.is_empty() || below.starts_with(b"/")) {
-                Some(below) => (ROOT, below),
-                None => return Place::Elsewhere,
+        if name.starts_with(b"/") {
+            return self.absolute(name);
+        }
+        let role = call.role;
+        let relative_to = event.argument(role.name.saturating_sub(1)) as i32;
+        let (mut device, mut base) = (event.base_device, event.base);
+        if !role.at || relative_to == WORKING {
+            let before = self.working.insert(event.process, (device, base));
+            if call.code == Code::ChangeDir {
+                // The kernel side saw the new one.
+                (device, base) = before.unwrap_or_default();
             }
-        } else {
-            let role = call.role;
-            let relative_to = event.argument(role.name.saturating_sub(1)) as i32;
-            let mut base = event.base;
-            if !role.at || relative_to == WORKING {
-                let before = self.working.insert(event.process, event.base);
-                if call.code == Code::ChangeDir {
-                    // The kernel side saw the new one.
-                    base = before.unwrap_or_default();
-                }
-            }
-            if event.base_device != self.recorded.device {
-                return Place::Elsewhere;
-            }
-            match self.inodes.get(&base) {
-                Some(from) => (*from, name),
-                None => return Place::Elsewhere,
-            }
-        };
-        match self.hashing.path(from, below) {
-            Some(name) => Place::Below(name),
-            // It leaves the directory.
+        }
+        if device == self.recorded.device
+            && let Some(from) = self.inodes.get(&base).copied()
+        {
+            return match self.hashing.path(from, name) {
+                Some(name) => Place::Below(name),
+                // It leaves the directory.
+                None => Place::Elsewhere,
+            };
+        }
+        let mut above = self.recorded.above.iter();
+        let above = above.find(|above| (above.device, above.inode) == (device, base));
+        match above.map(|above| [&above.path, &b"/"[..], name].concat()) {
+            Some(name) => self.absolute(&name),
             None => Place::Elsewhere,
         }
+    }
+
+    /// Where an absolute name leads.
+    fn absolute(&mut self, name: &[u8]) -> Place {
+        let mut parts: Vec<&[u8]> = Vec::new();
+        for part in name.split(|byte| *byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        let directory = self.recorded.directory.split(|byte| *byte == b'/');
+        let directory = directory.filter(|part| !part.is_empty());
+        let mut below = parts.into_iter();
+        for part in directory {
+            if below.next() != Some(part) {
+                return Place::Elsewhere;
+            }
+        }
+        let name = below.try_fold(ROOT, |at, part| self.hashing.part(at, part));
+        name.map_or(Place::Unknown, Place::Below)
     }
 
     /// Learns what a call did to the names of directories.
@@ -404,7 +444,8 @@ impl Compiler {
         match code {
             Code::ChangeDir if path > 0 => {
                 self.learn(event.base, path, true);
-                self.working.insert(event.process, event.base);
+                let new = (event.base_device, event.base);
+                self.working.insert(event.process, new);
             }
             Code::Rename => {
                 let Some(inode) = self.directories.remove(&path) else {

@@ -18,7 +18,7 @@ mod writer;
 
 pub use bound::{Bound, Path, Spent};
 pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, Role, roles};
-pub use compile::{Compiler, Recorded};
+pub use compile::{Above, Compiler, Recorded};
 pub use cut::cut;
 pub use error::TraceError;
 pub use facts::{Ending, Entry, EntryKind, Origin, Stopped};

@@ -11,6 +11,11 @@ fn compiler() -> Compiler {
     let recorded = Recorded {
         directory: b"/srv/data".to_vec(),
         device: DEVICE,
+        above: vec![Above {
+            device: 1,
+            inode: 5,
+            path: b"/srv".to_vec(),
+        }],
         began: 1000,
         architecture: 0,
     };
@@ -150,18 +155,35 @@ fn names_begin_where_the_process_works() {
         base_device: DEVICE,
         ..event(4, 1300)
     };
+    let from_above = RawEvent {
+        name: Some(b"./data/../data/x"),
+        base: 5,
+        base_device: 1,
+        process: 9,
+        ..event(4, 1350)
+    };
     let beside = RawEvent {
         name: Some(b"/srv/database"),
         ..event(4, 1400)
     };
-    let found = operations(&mut compiler, &[absolute, make, enter, stat, beside]);
+    let found = operations(
+        &mut compiler,
+        &[absolute, make, enter, stat, from_above, beside],
+    );
     let codes: Vec<Code> = found.iter().map(|one| one.code).collect();
     assert_eq!(
         codes,
-        [Code::Stat, Code::MakeDir, Code::ChangeDir, Code::Stat]
+        [
+            Code::Stat,
+            Code::MakeDir,
+            Code::ChangeDir,
+            Code::Stat,
+            Code::Stat
+        ]
     );
     assert_eq!(found[1].path, found[2].path);
     assert_eq!(found[0].path, found[3].path);
+    assert_eq!(found[0].path, found[4].path);
     assert_eq!(compiler.unresolved(), 0);
 }
 

@@ -1,0 +1,14 @@
+//! An application recorded: its processes found, the kernel side loaded, its events kept as a trace.
+
+mod able;
+#[cfg(feature = "record")]
+mod kernel;
+#[cfg(not(feature = "record"))]
+#[path = "left_out.rs"]
+mod kernel;
+mod recording;
+mod target;
+mod tree;
+
+pub use recording::{Limits, Recording, Request, record};
+pub use target::Target;
