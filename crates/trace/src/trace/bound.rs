@@ -4,8 +4,6 @@
 //! that one; so the way of the thread that ended last is the critical path. If all storage took no time, the path
 //! would still be a chain of steps that wait for each other: it bounds what storage can do.
 
-use std::ops::AddAssign;
-
 use super::call::Code;
 use super::facts::share;
 use super::operation::Operation;
@@ -30,19 +28,19 @@ pub struct Spent {
 impl Spent {
     /// Length of the way, ns.
     pub fn total(&self) -> u64 {
-        self.storage + self.processor + self.queued + self.pages + self.other_files + self.outside
+        let saved = add(add(self.storage, self.queued), self.pages);
+        add(saved, self.stays())
+    }
+
+    /// What no storage can save, ns.
+    fn stays(&self) -> u64 {
+        add(add(self.processor, self.other_files), self.outside)
     }
 }
 
-impl AddAssign for Spent {
-    fn add_assign(&mut self, other: Self) {
-        self.storage += other.storage;
-        self.processor += other.processor;
-        self.queued += other.queued;
-        self.pages += other.pages;
-        self.other_files += other.other_files;
-        self.outside += other.outside;
-    }
+/// A sum that a trace of others cannot make overflow.
+fn add(one: u64, other: u64) -> u64 {
+    one.saturating_add(other)
 }
 
 /// A thread's way so far.
@@ -81,7 +79,7 @@ impl Path {
             Code::Wake | Code::Fork => {
                 let mut spent = before;
                 let began = operation.start.max(way.at);
-                spent.processor += operation.end().saturating_sub(began);
+                spent.processor = add(spent.processor, operation.end().saturating_sub(began));
                 let other = self.way(operation.result.try_into().unwrap_or_default());
                 if operation.code == Code::Wake {
                     other.woken = (operation.end(), spent);
@@ -119,14 +117,14 @@ fn before(way: &Way, operation: &Operation) -> Spent {
     let gap = operation.start.saturating_sub(way.at);
     if !way.begun {
         // A thread that was there before: what it waited in began before the recording.
-        spent.outside += gap;
+        spent.outside = add(spent.outside, gap);
         return spent;
     }
     let queued = operation.gap_queued.min(gap);
     let pages = operation.gap_blocked.min(gap - queued);
-    spent.queued += queued;
-    spent.pages += pages;
-    spent.processor += gap - queued - pages;
+    spent.queued = add(spent.queued, queued);
+    spent.pages = add(spent.pages, pages);
+    spent.processor = add(spent.processor, gap - queued - pages);
     spent
 }
 
@@ -138,19 +136,19 @@ fn within(spent: &mut Spent, way: &Way, operation: &Operation) {
     let caused = operation.cause > 0 && woken >= operation.start && woken <= operation.end();
     if caused && !operation.code.is_storage() {
         *spent = by;
-        spent.queued += operation.end() - woken;
+        spent.queued = add(spent.queued, operation.end() - woken);
         return;
     }
     let queued = operation.queued.min(length);
     let blocked = operation.blocked.min(length - queued);
     let rest = length - queued - blocked;
-    spent.queued += queued;
+    spent.queued = add(spent.queued, queued);
     match operation.code {
-        code if code.is_storage() => spent.storage += blocked + rest,
-        Code::OtherFile => spent.other_files += blocked + rest,
+        code if code.is_storage() => spent.storage = add(spent.storage, blocked + rest),
+        Code::OtherFile => spent.other_files = add(spent.other_files, blocked + rest),
         _ => {
-            spent.outside += blocked;
-            spent.processor += rest;
+            spent.outside = add(spent.outside, blocked);
+            spent.processor = add(spent.processor, rest);
         }
     }
 }
@@ -176,9 +174,8 @@ impl Bound {
     /// No storage makes the application more than so many times as fast as when recorded; none: nothing but storage is
     /// on its path. Waits for pages and for processors may be storage's doing, so they count as if they were.
     pub fn at_most(&self) -> Option<f64> {
-        let spent = &self.spent;
-        let stays = spent.total() - spent.storage - spent.pages - spent.queued;
-        (stays > 0).then(|| spent.total() as f64 / stays as f64)
+        let stays = self.spent.stays();
+        (stays > 0).then(|| self.spent.total() as f64 / stays as f64)
     }
 }
 

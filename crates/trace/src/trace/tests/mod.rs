@@ -39,8 +39,10 @@ fn written(names: &Names, entries: &[Entry], operations: &[Operation]) -> Vec<u8
     writer.finish(names, &ending).unwrap()
 }
 
+type Everything = (Vec<Entry>, Vec<Operation>, Option<Ending>);
+
 /// Everything that a trace holds.
-fn read(bytes: &[u8]) -> Result<(Vec<Entry>, Vec<Operation>, Option<Ending>), TraceError> {
+fn read(bytes: &[u8]) -> Result<Everything, TraceError> {
     let mut reader = TraceReader::new(bytes)?;
     let (mut entries, mut operations, mut ending) = (Vec::new(), Vec::new(), None);
     while let Some(part) = reader.next_part()? {
