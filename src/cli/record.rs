@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::args::Record;
+use super::args::RecordArgs;
 use super::failure::Failure;
 use super::interrupt::catch_interrupt;
 use super::setting::Setting;
@@ -11,8 +11,8 @@ use super::trace;
 use stackrace_base::event::LeftBehind;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit::{self, ShownPath};
-use stackrace_capture::capture::{Limits, Recording, Request, Target, record};
-use stackrace_trace::trace::Stopped;
+use stackrace_capture::capture::{Recording, RecordingLimits, Request, Target, record};
+use stackrace_trace::trace::StopReason;
 
 /// A second Ctrl-C leaves a file without an end.
 const LEFT: LeftBehind = LeftBehind {
@@ -21,9 +21,9 @@ const LEFT: LeftBehind = LeftBehind {
     resumes: false,
 };
 
-pub(super) fn exec(setting: &Setting, verb: Record) -> Result<u8, Failure> {
+pub(super) fn exec(setting: &Setting, verb: RecordArgs) -> Result<u8, Failure> {
     let option = |name: &'static str| move |why| Failure::usage(format!("--{name}: {why}"));
-    let limits = Limits {
+    let limits = RecordingLimits {
         time_ns: unit::parse_lasting_ns(&verb.time).map_err(option("time"))?,
         bytes: unit::parse_bytes(&verb.size).map_err(option("size"))?,
         cost: unit::parse_share(&verb.cost).map_err(option("cost"))?,
@@ -91,19 +91,19 @@ fn told(request: &Request, recording: &Recording) -> String {
     text
 }
 
-/// Why a recording stopped before the application did, where nobody asked for it.
-fn stopped_early(request: &Request, stopped: Stopped) -> Option<String> {
+/// Why a recording stopped before the application did, though it was not asked to.
+fn stopped_early(request: &Request, stopped: StopReason) -> Option<String> {
     let limits = &request.limits;
     match stopped {
-        Stopped::Ended | Stopped::Interrupted | Stopped::Time | Stopped::Cut => None,
-        Stopped::FileLimit => Some(format!(
+        StopReason::Ended | StopReason::Interrupted | StopReason::Time | StopReason::Cut => None,
+        StopReason::FileLimit => Some(format!(
             "the file reached {} (--size)",
             unit::bytes(limits.bytes)
         )),
-        Stopped::NoSpace => {
+        StopReason::NoSpace => {
             Some("hardly any space is left where the trace is written (-o)".to_owned())
         }
-        Stopped::Cost => Some(format!(
+        StopReason::Cost => Some(format!(
             "recording cost more than {} of the application's processor time (--cost)",
             unit::percent(limits.cost)
         )),

@@ -248,7 +248,7 @@ fn as_json(summary: &Summary) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_trace::trace::{Spent, Stopped};
+    use stackrace_trace::trace::{Spent, StopReason};
 
     #[test]
     fn the_bound_is_said_as_a_share_and_a_limit() {
@@ -277,7 +277,7 @@ mod tests {
         let ending = Ending {
             events: 1000,
             lost: 2,
-            stopped: Some(Stopped::Ended),
+            stopped: Some(StopReason::Ended),
             ..Ending::default()
         };
         assert!(ending.lost_share() > LOST);

@@ -2,29 +2,28 @@
 
 use std::path::Path;
 
+use rustix::thread::{CapabilitySet, capabilities};
 use stackrace_base::failure::Failure;
 use stackrace_trace::trace::ARCHITECTURE;
 
 /// Oldest kernel that has the ring which events go through.
 const OLDEST: (u32, u32) = (5, 8);
-/// Rights that are needed (capabilities(7)): CAP_PERFMON and CAP_BPF, or CAP_SYS_ADMIN which has both.
-const PERFMON: u32 = 38;
-const BPF: u32 = 39;
-const ADMIN: u32 = 21;
+/// Rights that are needed (capabilities(7)); CAP_SYS_ADMIN has both.
+const BOTH: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::BPF);
 /// The first process name space (linux/proc_ns.h): the kernel side counts processes as it does.
 const FIRST_PROCESSES: &str = "pid:[4026531836]";
 
 /// What is known of the kernel and of this process.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct KernelSeen {
     pub(super) release: String,
     pub(super) has_types: bool,
-    pub(super) status: String,
+    pub(super) rights: CapabilitySet,
     pub(super) lockdown: String,
     pub(super) processes: String,
 }
 
-impl Seen {
+impl KernelSeen {
     /// Looks at this machine.
     pub(super) fn now() -> Self {
         let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -35,7 +34,8 @@ impl Seen {
                 .to_string_lossy()
                 .into_owned(),
             has_types: Path::new("/sys/kernel/btf/vmlinux").exists(),
-            status: text("/proc/self/status"),
+            // A kernel that does not say grants none.
+            rights: capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective),
             lockdown: text("/sys/kernel/security/lockdown"),
             processes: processes.map_or(String::new(), |link| link.to_string_lossy().into_owned()),
         }
@@ -53,6 +53,7 @@ impl Seen {
             ))
             .next("record on a machine of one of them"));
         };
+        // The cheapest answers first: each names one thing to change.
         let release = &self.release;
         if version(release).is_some_and(|version| version < OLDEST) {
             let (major, minor) = OLDEST;
@@ -67,14 +68,18 @@ impl Seen {
             ))
             .next("boot a kernel of the distribution, or one built with CONFIG_DEBUG_INFO_BTF=y"));
         }
-        if self.lockdown.contains("[confidentiality]") {
+        if self
+            .lockdown
+            .split_whitespace()
+            .any(|mode| mode == "[confidentiality]")
+        {
             return Err(Failure::unable(
                 "the kernel is locked down (confidentiality): no program may look into it",
             )
             .next("boot with lockdown=integrity or none, if the machine's owner allows it"));
         }
-        let may = |right: u32| rights(&self.status) & 1 << right != 0;
-        if !may(ADMIN) && !(may(PERFMON) && may(BPF)) {
+        let rights = self.rights;
+        if !rights.contains(CapabilitySet::SYS_ADMIN) && !rights.contains(BOTH) {
             return Err(Failure::unable(
                 "record loads programs into the kernel, and this process may not",
             )
@@ -98,22 +103,15 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Rights in force, of `/proc/self/status`.
-fn rights(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn able() -> Seen {
-        Seen {
+    fn able() -> KernelSeen {
+        KernelSeen {
             release: "6.12.4-amd64".to_owned(),
             has_types: true,
-            status: "Name:\tx\nCapEff:\t000001ffffffffff\n".to_owned(),
+            rights: CapabilitySet::SYS_ADMIN,
             lockdown: "none [integrity] confidentiality\n".to_owned(),
             processes: FIRST_PROCESSES.to_owned(),
         }
@@ -125,40 +123,39 @@ mod tests {
             return;
         }
         able().architecture().unwrap();
-        let bpf_and_perfmon = format!("CapEff:\t{:016x}\n", 1_u64 << 38 | 1 << 39);
-        let status = bpf_and_perfmon;
-        Seen { status, ..able() }.architecture().unwrap();
+        let rights = BOTH;
+        KernelSeen { rights, ..able() }.architecture().unwrap();
         let cases = [
             (
-                Seen {
+                KernelSeen {
                     release: "5.4.0".to_owned(),
                     ..able()
                 },
                 "Linux 5.8 or newer, and this is 5.4.0",
             ),
             (
-                Seen {
+                KernelSeen {
                     has_types: false,
                     ..able()
                 },
                 "CONFIG_DEBUG_INFO_BTF",
             ),
             (
-                Seen {
+                KernelSeen {
                     lockdown: "none integrity [confidentiality]".to_owned(),
                     ..able()
                 },
                 "locked down",
             ),
             (
-                Seen {
-                    status: "CapEff:\t0000000000000000\n".to_owned(),
+                KernelSeen {
+                    rights: CapabilitySet::BPF,
                     ..able()
                 },
                 "run it as root",
             ),
             (
-                Seen {
+                KernelSeen {
                     processes: "pid:[4026532000]".to_owned(),
                     ..able()
                 },

@@ -7,6 +7,8 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use stackrace_base::failure::Failure;
 use stackrace_trace::trace::roles;
 
+use super::counts::Counts;
+
 /// The compiled kernel side of this machine's architecture.
 #[cfg(target_arch = "aarch64")]
 const OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/recorder-arm64.o");
@@ -26,21 +28,6 @@ const PROGRAMS: [(&str, &str); 6] = [
 /// A process that is followed, and one that starts those that are.
 const FOLLOWED: u8 = 1;
 const STARTS: u8 = 2;
-
-/// What the kernel side counted so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    /// Calls, wakes, switches that were looked at.
-    pub(super) handled: u64,
-    /// Events that were offered to the ring.
-    pub(super) sent: u64,
-    /// Events for which it had no room.
-    pub(super) lost: u64,
-    /// Processor time of those who are followed, ns.
-    pub(super) processor_ns: u64,
-    /// Processes and threads for which there was no room.
-    pub(super) not_followed: u64,
-}
 
 /// The kernel side. The kernel removes it when this process ends, in whichever way.
 pub(super) struct KernelSide {
@@ -68,6 +55,7 @@ impl KernelSide {
             .map_err(|error| refused("load the recorder into the kernel", &error))?;
         let missing = || Failure::internal("the recorder's kernel side is not whole");
         let map = |loaded: &mut Ebpf, name: &str| loaded.take_map(name).ok_or_else(missing);
+        // Filled before any program is called.
         let mut by_number: Array<MapData, [u8; 7]> = map(&mut loaded, "roles")?
             .try_into()
             .map_err(|error| refused("find the recorder's table of calls", &error))?;
@@ -80,6 +68,7 @@ impl KernelSide {
         let ring = map(&mut loaded, "ring")?.try_into().map_err(found)?;
         let watched = map(&mut loaded, "watched")?.try_into().map_err(found)?;
         let counts = map(&mut loaded, "counts")?.try_into().map_err(found)?;
+        // One after the other; until the last one no call is complete, and none is sent.
         for (name, place) in PROGRAMS {
             let doing = format!("call the recorder at {place}");
             let program = loaded.program_mut(name).ok_or_else(missing)?;
@@ -161,6 +150,7 @@ impl KernelSide {
 
 /// The kernel refused something: what it said, to the last cause.
 fn refused(doing: &str, error: &dyn std::error::Error) -> Failure {
+    // The first word of such an error is often the least telling.
     let mut causes = vec![error.to_string()];
     let mut cause = error.source();
     while let Some(next) = cause {

@@ -2,20 +2,14 @@
 
 use stackrace_base::failure::Failure;
 
-/// What the kernel side would have counted.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) handled: u64,
-    pub(super) sent: u64,
-    pub(super) lost: u64,
-    pub(super) processor_ns: u64,
-    pub(super) not_followed: u64,
-}
+use super::counts::Counts;
 
-/// There is none.
-pub(super) enum KernelSide {}
+/// Stands for the kernel side, of which there is none.
+pub(super) enum NoKernelSide {}
 
-impl KernelSide {
+pub(super) use NoKernelSide as KernelSide;
+
+impl NoKernelSide {
     pub(super) fn load(_: usize, _: u32) -> Result<Self, Failure> {
         Err(Failure::unable("this program was built without `record`")
             .next("build it with the feature: cargo install --path . --features record"))

@@ -1,6 +1,7 @@
 //! An application recorded: its processes found, the kernel side loaded, its events kept as a trace.
 
 mod able;
+mod counts;
 #[cfg(feature = "record")]
 mod kernel;
 #[cfg(not(feature = "record"))]
@@ -10,5 +11,5 @@ mod recording;
 mod target;
 mod tree;
 
-pub use recording::{Limits, Recording, Request, record};
+pub use recording::{Recording, RecordingLimits, Request, record};
 pub use target::Target;

@@ -16,12 +16,13 @@ use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::host::process::{Process, Streams};
 use stackrace_machine::host::{Host, MountInfo};
 use stackrace_trace::trace::{
-    Above, Compiler, Ending, NameKey, Operation, Origin, RawEvent, Recorded, Stopped, TraceError,
-    TraceWriter,
+    Above, Compiler, Ending, NameKey, Operation, RawEvent, Recorded, StopReason, TraceError,
+    TraceOrigin, TraceWriter,
 };
 
-use super::able::Seen;
-use super::kernel::{Counts, KernelSide};
+use super::able::KernelSeen;
+use super::counts::Counts;
+use super::kernel::KernelSide;
 use super::target::Target;
 use super::tree;
 
@@ -50,12 +51,12 @@ pub struct Request {
     /// Version of this program.
     pub program: String,
     /// When to stop.
-    pub limits: Limits,
+    pub limits: RecordingLimits,
 }
 
 /// When a recording stops by itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RecordingLimits {
     /// Longest time, ns.
     pub time_ns: u64,
     /// Largest file, bytes.
@@ -64,7 +65,7 @@ pub struct Limits {
     pub cost: f64,
 }
 
-/// What was recorded.
+/// A recording that has ended: what it holds, and what became of its command.
 #[derive(Debug)]
 pub struct Recording {
     /// How it ended.
@@ -86,7 +87,8 @@ pub fn record(
     interrupt: &Interrupt,
     begun: &dyn Fn(),
 ) -> Result<Recording, Failure> {
-    let architecture = Seen::now().architecture()?;
+    let architecture = KernelSeen::now().architecture()?;
+    // Before any file is made: a mistake leaves nothing.
     let processes = request.target.processes()?;
     let below = request.below.canonicalize();
     let below = below.map_err(|error| {
@@ -96,6 +98,7 @@ pub fn record(
     let mount = LocalHost::new(Arc::new(|_| ())).mount_of(&below);
     let mount = mount.map_err(|error| Failure::unable(error.to_string()))?;
     let output = Output::make(&request.output, &below)?;
+    // From here on a file exists, which is removed when this fails.
     let kept = record_into(
         request,
         architecture,
@@ -106,7 +109,7 @@ pub fn record(
         begun,
     );
     if kept.is_err() {
-        // A trace without an end is none. One that cannot be removed is in nobody's way.
+        // A trace without an end is none. One that cannot be removed is refused by every reader.
         let _ = std::fs::remove_file(&request.output);
     }
     kept
@@ -127,6 +130,7 @@ impl Output {
         };
         let failed = |error: std::io::Error| Failure::usage(format!("-o {shown}: {error}"));
         let folder = folder.canonicalize().map_err(failed)?;
+        // Its own writes would slow the application down on the same directory.
         if folder.starts_with(below) {
             return Err(Failure::usage(format!(
                 "-o {shown} is below {}, and would be recorded too",
@@ -179,10 +183,10 @@ fn above(directory: &Path) -> Vec<Above> {
     all.collect()
 }
 
-fn origin(request: &Request, mount: &MountInfo) -> Origin {
+fn origin(request: &Request, mount: &MountInfo) -> TraceOrigin {
     let uname = rustix::system::uname();
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    Origin {
+    TraceOrigin {
         program: request.program.clone(),
         kernel: uname.release().to_string_lossy().into_owned(),
         architecture: std::env::consts::ARCH.to_owned(),
@@ -193,7 +197,7 @@ fn origin(request: &Request, mount: &MountInfo) -> Origin {
     }
 }
 
-/// A key that nobody keeps.
+/// A key that is kept nowhere.
 fn key() -> Result<NameKey, Failure> {
     let mut key = [0; 32];
     let mut random = File::open("/dev/urandom").map_err(|error| {
@@ -231,6 +235,7 @@ fn record_into(
         architecture,
     };
     let mut compiler = Compiler::new(recorded, key()?);
+    // The tree before the kernel side: a long walk must not fill the ring.
     let entries = tree::named(below, &mut compiler)?;
     let mut writer =
         TraceWriter::new(BufWriter::new(file), &origin(request, mount)).map_err(&unwritten)?;
@@ -245,6 +250,7 @@ fn record_into(
         Target::Command(words) => Some(start(words, &mut side)?),
         _ => None,
     };
+    // Last: from here on events arrive.
     for process in processes {
         side.follow(*process)?;
     }
@@ -313,7 +319,7 @@ impl Going<'_> {
         &mut self,
         mut command: Option<&mut Process>,
         interrupt: &Interrupt,
-    ) -> Result<Stopped, TraceError> {
+    ) -> Result<StopReason, TraceError> {
         let mut looked = 0;
         loop {
             let taken = self.take(EVENTS)?;
@@ -325,15 +331,16 @@ impl Going<'_> {
                 }
             }
             if interrupt.raised() {
-                return Ok(Stopped::Interrupted);
+                return Ok(StopReason::Interrupted);
             }
             // A command that ended may have left others behind, which are waited for as well.
             let ended = command
                 .as_mut()
                 .is_none_or(|command| command.ended().is_some());
             if ended && looked == now && !self.side.follows_some() {
-                return Ok(Stopped::Ended);
+                return Ok(StopReason::Ended);
             }
+            // A full batch means that more is waiting: no sleep then.
             if taken < EVENTS {
                 SystemClock.sleep(LOOK);
             }
@@ -346,6 +353,7 @@ impl Going<'_> {
         let (compiler, made) = (&mut self.compiler, &mut self.made);
         while taken < most {
             let mut compile = |bytes: &[u8]| {
+                // The kernel side writes no others.
                 if let Some(event) = RawEvent::parse(bytes) {
                     compiler.event(&event, made);
                 }
@@ -362,7 +370,7 @@ impl Going<'_> {
     }
 
     /// The limit that is reached.
-    fn limit(&self, now: u64) -> Option<Stopped> {
+    fn limit(&self, now: u64) -> Option<StopReason> {
         let limits = &self.request.limits;
         let counts = self.side.counts();
         let cost = cost_ns(counts);
@@ -371,21 +379,22 @@ impl Going<'_> {
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         if now.saturating_sub(self.began) >= limits.time_ns {
-            Some(Stopped::Time)
+            Some(StopReason::Time)
         } else if self.writer.bytes() >= limits.bytes {
-            Some(Stopped::FileLimit)
+            Some(StopReason::FileLimit)
         } else if free(folder) < RESERVE {
-            Some(Stopped::NoSpace)
+            Some(StopReason::NoSpace)
         } else if counts.processor_ns >= JUDGED_NS && cost as f64 > own as f64 * limits.cost {
-            Some(Stopped::Cost)
+            Some(StopReason::Cost)
         } else {
             None
         }
     }
 
     /// Leaves the kernel, and writes what is left.
-    fn finish(mut self, stopped: Stopped) -> Result<(Ending, u64), TraceError> {
+    fn finish(mut self, stopped: StopReason) -> Result<(Ending, u64), TraceError> {
         let elapsed_ns = SystemClock.now_ns().saturating_sub(self.began);
+        // First: nothing new arrives while the rest is read.
         self.side.leave();
         while self.take(EVENTS)? == EVENTS {}
         let counts = self.side.counts();
@@ -405,6 +414,7 @@ impl Going<'_> {
         let file = out
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)?;
+        // It is told as kept only when it is.
         file.sync_all()?;
         Ok((ending, file.metadata()?.len()))
     }

@@ -12,7 +12,7 @@ const GROUPS: &str = "/sys/fs/cgroup";
 /// Deepest group that is looked at.
 const DEEPEST: usize = 8;
 
-/// An application.
+/// An application, by what is known of it.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A process, and all below it.
@@ -63,6 +63,7 @@ fn in_groups(root: &Path, unit: &str) -> Vec<u32> {
     let mut found = Vec::new();
     let mut waiting: Vec<(PathBuf, usize, bool)> = vec![(root.to_owned(), 0, false)];
     while let Some((group, depth, inside)) = waiting.pop() {
+        // Groups below a unit belong to it.
         let inside = inside || group.file_name().is_some_and(|name| *name == *named);
         if inside {
             let processes = std::fs::read_to_string(group.join("cgroup.procs"));
@@ -75,6 +76,7 @@ fn in_groups(root: &Path, unit: &str) -> Vec<u32> {
         }
         let below = std::fs::read_dir(&group).into_iter().flatten().flatten();
         let groups = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        // A tree of groups has no loops, but may be deep.
         if depth < DEEPEST {
             waiting.extend(groups.map(|entry| (entry.path(), depth + 1, inside)));
         }

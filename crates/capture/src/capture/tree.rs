@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use stackrace_base::failure::Failure;
 use stackrace_base::unit::ShownPath;
-use stackrace_trace::trace::{Compiler, Entry, EntryKind, ROOT};
+use stackrace_trace::trace::{Compiler, EntryKind, KeptEntry, ROOT};
 
 /// Names every entry of the tree; what is gone meanwhile is left out, and other file systems in it are not entered.
 ///
 /// # Errors
 /// The directory cannot be read, or there are more names than a trace takes.
-pub(super) fn named(directory: &Path, compiler: &mut Compiler) -> Result<Vec<Entry>, Failure> {
+pub(super) fn named(directory: &Path, compiler: &mut Compiler) -> Result<Vec<KeptEntry>, Failure> {
     let unread = |error: std::io::Error| {
         Failure::unable(format!("could not read {}: {error}", directory.shown()))
     };
@@ -30,6 +30,7 @@ pub(super) fn named(directory: &Path, compiler: &mut Compiler) -> Result<Vec<Ent
         // The order of a directory differs from one file system to the other.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
+            // It is gone, as in a tree that is in use.
             let Ok(about) = entry.metadata() else {
                 continue;
             };
@@ -49,7 +50,7 @@ pub(super) fn named(directory: &Path, compiler: &mut Compiler) -> Result<Vec<Ent
                 ))
                 .next("name a directory further below")
             })?;
-            found.push(Entry {
+            found.push(KeptEntry {
                 path,
                 kind,
                 size: about.size(),

@@ -40,7 +40,7 @@ pub use output::OutputArgs;
 pub use own_program::OwnProgramArgs;
 pub use permitted::PermittedArgs;
 pub use power::PowerArgs;
-pub use record::{Record, TraceVerb};
+pub use record::{RecordArgs, TraceVerb};
 pub use resume::Resume;
 pub use stored::{Export, Push, Runs, RunsVerb};
 pub use there::{Reach, There};
@@ -161,7 +161,7 @@ pub enum CliVerb {
     #[command(subcommand)]
     Crash(CrashVerb),
     /// Record the calls of a running application to its storage (needs root): how much of its time is storage?
-    Record(Record),
+    Record(RecordArgs),
     /// Show what was recorded of an application, or cut a part out of it
     #[command(subcommand)]
     Trace(TraceVerb),

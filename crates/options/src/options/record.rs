@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, Subcommand};
 /// Arguments of `stackrace record`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("application").required(true).args(["pid", "unit", "command"])))]
-pub struct Record {
+pub struct RecordArgs {
     /// The directory with the application's data, which would move to other storage
     #[arg(long, value_name = "DIR")]
     pub below: PathBuf,

@@ -64,6 +64,7 @@ pub struct Path {
 impl Path {
     fn way(&mut self, thread: u32) -> &mut Way {
         let at = thread as usize;
+        // The reader bounds the number of threads, so this grows no further than that.
         if self.ways.len() <= at {
             self.ways.resize(at + 1, Way::default());
         }
@@ -72,15 +73,18 @@ impl Path {
 
     /// Takes the next operation.
     pub fn take(&mut self, operation: &Operation) {
+        // The gap belongs to whatever comes next, also to a wake inside a call that has not ended.
         let way = self.way(operation.thread);
         let before = before(way, operation);
         match operation.code {
+            // A file that was open before takes no time.
             Code::Held => {}
             Code::Wake | Code::Fork => {
                 let mut spent = before;
                 let began = operation.start.max(way.at);
                 spent.processor = add(spent.processor, operation.end().saturating_sub(began));
                 let other = self.way(operation.result.try_into().unwrap_or_default());
+                // The thread that sleeps takes this way over only when its wait ends, and only if this wake ended it.
                 if operation.code == Code::Wake {
                     other.woken = (operation.end(), spent);
                 } else {
@@ -102,8 +106,9 @@ impl Path {
         }
     }
 
-    /// The bound.
+    /// What the critical path is made of, by all operations so far.
     pub fn bound(&self) -> Bound {
+        // What ended last is what the user waited for.
         let last = self.ways.iter().max_by_key(|way| way.at);
         Bound {
             spent: last.map_or(Spent::default(), |way| way.spent),
@@ -120,6 +125,7 @@ fn before(way: &Way, operation: &Operation) -> Spent {
         spent.outside = add(spent.outside, gap);
         return spent;
     }
+    // Times of damaged traces may be longer than the gap that they stand in.
     let queued = operation.gap_queued.min(gap);
     let pages = operation.gap_blocked.min(gap - queued);
     spent.queued = add(spent.queued, queued);
@@ -133,9 +139,11 @@ fn within(spent: &mut Spent, way: &Way, operation: &Operation) {
     // Operations of a thread follow each other; of damaged ones each moment counts once.
     let length = operation.end().saturating_sub(operation.start.max(way.at));
     let (woken, by) = way.woken;
+    // A wake from before the wait woke it from another one.
     let caused = operation.cause > 0 && woken >= operation.start && woken <= operation.end();
     if caused && !operation.code.is_storage() {
         *spent = by;
+        // From the wake on it only lacked a processor.
         spent.queued = add(spent.queued, operation.end() - woken);
         return;
     }
@@ -144,6 +152,7 @@ fn within(spent: &mut Spent, way: &Way, operation: &Operation) {
     let rest = length - queued - blocked;
     spent.queued = add(spent.queued, queued);
     match operation.code {
+        // Computing inside of a call is the file system at work, which is chosen with the storage.
         code if code.is_storage() => spent.storage = add(spent.storage, blocked + rest),
         Code::OtherFile => spent.other_files = add(spent.other_files, blocked + rest),
         _ => {

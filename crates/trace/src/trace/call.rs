@@ -72,7 +72,7 @@ macro_rules! codes {
             /// Every operation.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// Its class.
+            /// The class that it is counted in.
             pub fn class(self) -> Class {
                 match self { $(Self::$name => Class::$class,)* }
             }
@@ -153,13 +153,13 @@ pub const CALL_NUMBERS: usize = 512;
 /// How the kernel side reads a call: arguments are counted from 1, and 0 is none. `struct role` of `recorder.c`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Role {
-    /// The name.
+    /// Which argument is a file's name.
     pub name: u8,
     /// The second name.
     pub second: u8,
     /// A directory's descriptor stands before the name.
     pub at: bool,
-    /// The descriptor.
+    /// Which argument is an open file.
     pub descriptor: u8,
     /// The result is a descriptor.
     pub opens: bool,
@@ -197,6 +197,7 @@ pub(super) struct Call {
     numbers: [u16; 2],
 }
 
+// No architecture has so many calls.
 const NONE: u16 = u16::MAX;
 const NO_ROLE: Role = Role {
     name: 0,
@@ -288,7 +289,9 @@ const CALLS: &[Call] = &[
     named(Code::Open, 1, false, [0, 3, 2], [2, NONE]),
     named(Code::Open, 1, false, [0, 2, 0], [85, NONE]),
     named(Code::Open, 2, true, [0, 4, 3], [257, 56]),
+    // openat2 has its flags in memory, which is not read.
     named(Code::Open, 2, true, [0, 0, 0], [437, 437]),
+    // The kernel side looks the file up before the call: afterwards the descriptor may be that of another one.
     call(Code::Close, CLOSES, [0, 0, 0], [3, 57]),
     on(Code::Seek, 1, [2, 0, 3], [8, 62]),
     named(Code::Stat, 1, false, [0, 0, 0], [4, NONE]),
@@ -339,9 +342,12 @@ const CALLS: &[Call] = &[
     named(Code::Truncate, 1, false, [0, 2, 0], [76, 45]),
     on(Code::Truncate, 1, [0, 2, 0], [77, 46]),
     on(Code::Allocate, 1, [3, 4, 2], [285, 47]),
+    // Pages that are touched later are no calls: they show as waits of the gap.
     on(Code::Map, 5, [6, 2, 3], [9, 222]),
+    // Requests of rings name no descriptor here: only the time in the call is known.
     always(Code::Ring, [426, 426]),
     always(Code::Submit, [209, 2]),
+    // The second file is not known, so these cannot be repeated.
     on(Code::Copy, 1, [0, 5, 0], [326, 285]),
     on(Code::Copy, 2, [0, 4, 0], [40, 71]),
     on(Code::Copy, 1, [0, 5, 0], [275, 76]),

@@ -33,6 +33,7 @@ pub(super) fn write_frame(
     kind: u8,
     body: &[u8],
 ) -> Result<(blake3::Hash, u64), TraceError> {
+    // The recorder shares the processor with the application: fast, not small.
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(body)?;
     let packed = packed.finish()?;
@@ -102,6 +103,7 @@ impl<'a> Bytes<'a> {
             let (byte, rest) = self.0.split_first()?;
             self.0 = rest;
             let bits = u64::from(byte & 0x7f);
+            // Only one bit is left of 64.
             if shift == 63 && bits > 1 {
                 return None;
             }
@@ -118,7 +120,7 @@ impl<'a> Bytes<'a> {
         self.number().filter(|number| *number <= most)
     }
 
-    /// The next bytes.
+    /// So many bytes, or none where there are fewer.
     pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -168,11 +170,13 @@ const COLUMNS: [Column; 14] = [
 pub(super) fn put_operations(out: &mut Vec<u8>, operations: &[Operation]) {
     put(out, operations.len() as u64);
     out.extend(operations.iter().map(|operation| operation.code as u8));
+    // Each block begins anew, so that it can be read without those before it.
     let mut before = 0;
     for operation in operations {
         put(out, zigzag(operation.start.wrapping_sub(before) as i64));
         before = operation.start;
     }
+    // A column of like numbers packs far better than a row of unlike ones.
     for (read, _) in COLUMNS {
         for operation in operations {
             put(out, read(operation));
@@ -185,12 +189,14 @@ pub(super) fn take_operations(bytes: &mut Bytes<'_>) -> Result<Vec<Operation>, S
     let short = || "it ends within its operations".to_owned();
     let count = bytes.at_most(BLOCK as u64);
     let count = count.ok_or_else(|| format!("it has more than {BLOCK} operations"))?;
+    // One byte each: a count that is not there is found before memory is taken.
     let codes = bytes.take(count as usize).ok_or_else(short)?;
     let mut found = Vec::with_capacity(codes.len());
     let mut start = 0_u64;
     for code in codes {
         let code = Code::of(*code).ok_or_else(|| format!("there is no operation {code}"))?;
         let later = unzigzag(bytes.number().ok_or_else(short)?);
+        // A difference too large for a time gives a time that the reader refuses.
         start = start.wrapping_add(later as u64);
         found.push(Operation::of(code, 0, start));
     }

@@ -14,7 +14,7 @@ const DIRECTORY: u16 = 0o040_000;
 /// The working directory, where a descriptor may stand.
 const WORKING: i32 = -100;
 
-/// What is recorded.
+/// The directory and the machine of a recording.
 #[derive(Debug)]
 pub struct Recorded {
     /// Absolute path of the directory, without links.
@@ -34,7 +34,7 @@ pub struct Recorded {
 pub struct Above {
     /// Its file system, as the kernel numbers it.
     pub device: u32,
-    /// Its inode.
+    /// Number of the directory in its file system.
     pub inode: u64,
     /// Its absolute path, without links.
     pub path: Vec<u8>,
@@ -128,7 +128,7 @@ impl Compiler {
         &self.hashing.names
     }
 
-    /// Threads so far.
+    /// How many threads were seen so far.
     pub fn threads(&self) -> u64 {
         u64::from(self.next_thread)
     }
@@ -148,6 +148,7 @@ impl Compiler {
                 let operation = self.operation(Code::Exit, event);
                 self.push(operation, out);
                 self.settle(event);
+                // The first thread ends with its process, but for rare ones.
                 if event.thread == event.process {
                     self.working.remove(&event.process);
                 }
@@ -201,6 +202,7 @@ impl Compiler {
     fn wake(&mut self, event: &RawEvent<'_>, out: &mut Vec<Operation>) {
         let mut operation = self.operation(Code::Wake, event);
         let at = self.operations;
+        // The kernel has numbers of threads below 2^22.
         let woken = self.thread(event.result as u32);
         woken.woken = Some((event.end, at));
         operation.result = i64::from(woken.number);
@@ -209,6 +211,7 @@ impl Compiler {
 
     fn fork(&mut self, event: &RawEvent<'_>, out: &mut Vec<Operation>) {
         let child = event.result as u32;
+        // The number of a thread that ended comes back.
         self.threads.remove(&child);
         if event.arguments[1] == 2 {
             // The command begins: what starts it is not recorded.
@@ -221,6 +224,7 @@ impl Compiler {
         operation.result = i64::from(self.thread(child).number);
         self.push(operation, out);
         let process = event.arguments[0] as u32;
+        // A child begins where its parent works.
         if let Some(working) = self.working.get(&event.process).copied() {
             self.working.insert(process, working);
         }
@@ -234,6 +238,7 @@ impl Compiler {
             // What neither concerns the directory nor waited is time between two operations.
             None if event.blocked_inside == 0 => return,
             None => {
+                // Pipes, sockets and terminals are no storage.
                 let is_file = [REGULAR, DIRECTORY].contains(&(event.mode & KIND));
                 let named = call.is_some_and(|call| call.role.name > 0);
                 match is_file || named {
@@ -245,6 +250,7 @@ impl Compiler {
         if !operation.code.is_storage() {
             let at = self.operations;
             let woken = self.thread(event.thread).woken;
+            // An older wake ended an older wait.
             let woken = woken.filter(|(when, _)| *when >= event.start);
             let before = woken.map_or(0, |(_, wake)| at - wake);
             operation.cause = before.try_into().unwrap_or_default();
@@ -319,9 +325,11 @@ impl Compiler {
             _ => None,
         };
         let Some(name) = name else {
+            // Its next calls are dropped without looking again.
             self.files.insert(event.file, None);
             return None;
         };
+        // A name may lead to another file than before.
         self.learn(event.inode, name, event.mode & KIND == DIRECTORY);
         self.next_file += 1;
         self.files.insert(event.file, Some(self.next_file));
@@ -344,6 +352,7 @@ impl Compiler {
         let moved = event.result.max(0).unsigned_abs();
         let thread = self.thread(event.thread).number;
         let start = event.start.saturating_sub(self.recorded.began);
+        // Its position is that before this call: what was moved is taken off.
         let held = Operation {
             handle: self.next_file,
             path: name,
@@ -372,6 +381,7 @@ impl Compiler {
             name => self.place(name, call, event),
         });
         let places = [Some(first), second];
+        // It is counted, as it makes the trace less than whole.
         if places.contains(&Some(Place::Unknown)) {
             self.unresolved += 1;
         }
@@ -448,6 +458,7 @@ impl Compiler {
                 self.working.insert(event.process, new);
             }
             Code::Rename => {
+                // A file needs no care: it is known by its address when it is open, and by its new name later.
                 let Some(inode) = self.directories.remove(&path) else {
                     return;
                 };

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::call::Code;
 use super::error::TraceError;
-use super::facts::{Ending, Stopped};
+use super::facts::{Ending, StopReason};
 use super::names::Names;
 use super::operation::Operation;
 use super::reader::{Part, TraceReader};
@@ -56,6 +56,7 @@ pub fn cut<R: Read, W: Write>(
                         let names = from.names();
                         copy(operation, &span, &open, &mut numbers, names, &mut writer)?;
                     }
+                    // Causes are distances in the whole, and become those of the part.
                     let place = inside.then(|| numbers.written - 1);
                     numbers.places.push(place);
                     follow(operation, &mut open);
@@ -67,7 +68,7 @@ pub fn cut<R: Read, W: Write>(
     // What was lost, and what it cost, is known of the whole alone.
     let elapsed = ending.elapsed_ns.min(span.end).saturating_sub(span.start);
     let ending = Ending {
-        stopped: Some(Stopped::Cut),
+        stopped: Some(StopReason::Cut),
         operations: writer.operations(),
         threads: numbers.threads.len() as u64,
         elapsed_ns: elapsed,
@@ -96,6 +97,7 @@ fn follow(operation: &Operation, open: &mut HashMap<u32, Open>) {
         }
         Code::Seek => {
             if let Some(open) = open.get_mut(&operation.handle) {
+                // The result of a seek is the new position.
                 open.position = moved;
             }
         }
@@ -113,6 +115,7 @@ fn copy<W: Write>(
     writer: &mut TraceWriter<W>,
 ) -> Result<(), TraceError> {
     let mut part = *operation;
+    // It is inside of the span, so this is never below 0.
     part.start -= span.start;
     part.thread = numbered(&mut numbers.threads, operation.thread, 0);
     if matches!(operation.code, Code::Wake | Code::Fork) {

@@ -8,7 +8,7 @@ pub(super) const VERSION: u32 = 1;
 /// Where a trace was recorded. It stands at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Origin {
+pub struct TraceOrigin {
     /// Version of the program that recorded it.
     pub program: String,
     /// Kernel, as `uname -r` says.
@@ -28,7 +28,7 @@ pub struct Origin {
 /// Kind of an entry of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A directory.
+    /// Holds other entries.
     Directory,
     /// A regular file.
     File,
@@ -40,10 +40,10 @@ pub enum EntryKind {
 
 /// An entry of the tree as it was before the recording began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct KeptEntry {
     /// Its name: see [`super::Names`].
     pub path: u32,
-    /// What it is.
+    /// Directory, file, link, or something else.
     pub kind: EntryKind,
     /// Its size, bytes.
     pub size: u64,
@@ -54,7 +54,7 @@ pub struct Entry {
 /// Why a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stopped {
+pub enum StopReason {
     /// The application ended.
     Ended,
     /// The time was over.
@@ -76,7 +76,7 @@ pub enum Stopped {
 #[serde(deny_unknown_fields)]
 pub struct Ending {
     /// Why; none only while it goes on.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<StopReason>,
     /// Operations in the trace.
     pub operations: u64,
     /// Threads in the trace.

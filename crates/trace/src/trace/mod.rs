@@ -21,7 +21,7 @@ pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, Role, roles};
 pub use compile::{Above, Compiler, Recorded};
 pub use cut::cut;
 pub use error::TraceError;
-pub use facts::{Ending, Entry, EntryKind, Origin, Stopped};
+pub use facts::{Ending, EntryKind, KeptEntry, StopReason, TraceOrigin};
 pub use names::{NameKey, Names, ROOT};
 pub use operation::Operation;
 pub use raw::RawEvent;

@@ -63,6 +63,7 @@ impl Names {
             parts.push(part);
             name = parent;
         }
+        // They were found from the last one on.
         parts.reverse();
         parts
     }
@@ -70,6 +71,7 @@ impl Names {
     fn add(&mut self, parent: u32, part: &[u8]) -> Result<u32, String> {
         let depth = self.depths.get(parent as usize).filter(|_| parent >= ROOT);
         let depth = depth.ok_or_else(|| format!("name {parent} is not there yet"))? + 1;
+        // A replay makes these names: none may lead out of its directory.
         let no_part = part.is_empty()
             || part == b"."
             || part == b".."
@@ -78,6 +80,7 @@ impl Names {
         if no_part || part.iter().any(|byte| [b'/', 0].contains(byte)) {
             return Err("a name leaves its directory, or is none".to_owned());
         }
+        // Counted before it is kept.
         self.bytes += part.len();
         if self.entries.len() >= NAMES || self.bytes > NAME_BYTES {
             return Err(format!(

@@ -9,7 +9,7 @@ use super::call::Code;
 /// call, `duration` the time inside it, and the gap before it is named again by the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// What it is.
+    /// Which call, or what orders threads.
     pub code: Code,
     /// Its thread, in the order in which threads appear.
     pub thread: u32,
@@ -66,7 +66,7 @@ impl Operation {
         }
     }
 
-    /// When it ended.
+    /// Moment of its end: start and duration together.
     pub fn end(&self) -> u64 {
         self.start + self.duration
     }

@@ -55,6 +55,7 @@ impl<'a> RawEvent<'a> {
             u64::from_le_bytes(eight)
         };
         let word = |at: usize| (long(at - at % 8) >> (8 * (at % 8))) as u32;
+        // Offsets are those of the C compiler: all fields lie on multiples of their size.
         let half = |at: usize| word(at - at % 4) >> (8 * (at % 4)) & 0xffff;
         let (length, second_length) = (half(160) as usize, half(162) as usize);
         let names = bytes.get(HEAD..HEAD + length + second_length)?;

@@ -8,7 +8,7 @@ use super::columns::{
     take_operations, unpack,
 };
 use super::error::TraceError;
-use super::facts::{Ending, Entry, EntryKind, Origin, VERSION};
+use super::facts::{Ending, EntryKind, KeptEntry, TraceOrigin, VERSION};
 use super::names::Names;
 use super::operation::Operation;
 
@@ -21,8 +21,8 @@ const ENTRIES: usize = 4 << 20;
 #[derive(Debug)]
 pub enum Part {
     /// Entries of the tree.
-    Tree(Vec<Entry>),
-    /// Operations.
+    Tree(Vec<KeptEntry>),
+    /// A block of calls, in their order.
     Operations(Vec<Operation>),
     /// Its end; nothing follows.
     Ending(Ending),
@@ -34,7 +34,7 @@ pub struct TraceReader<R> {
     from: R,
     chain: blake3::Hasher,
     /// Where it was recorded.
-    origin: Origin,
+    origin: TraceOrigin,
     names: Names,
     part: u64,
     entries: usize,
@@ -89,7 +89,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// Where it was recorded.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &TraceOrigin {
         &self.origin
     }
 
@@ -106,6 +106,7 @@ impl<R: Read> TraceReader<R> {
         if self.ended {
             return Ok(None);
         }
+        // The ending has the sum of the parts before it, not its own.
         let chain = self.chain.finalize();
         let (kind, body) = frame(&mut self.from, &mut self.chain, self.part)?;
         let part = match kind {
@@ -122,7 +123,8 @@ impl<R: Read> TraceReader<R> {
         Ok(Some(part))
     }
 
-    fn tree(&mut self, body: &[u8]) -> Result<Vec<Entry>, String> {
+    fn tree(&mut self, body: &[u8]) -> Result<Vec<KeptEntry>, String> {
+        // It is the tree before the first operation.
         if self.operations > 0 {
             return Err("a tree stands behind operations".to_owned());
         }
@@ -143,7 +145,7 @@ impl<R: Read> TraceReader<R> {
             };
             let size = bytes.at_most(i64::MAX as u64).ok_or_else(short)?;
             let stored = bytes.at_most(i64::MAX as u64).ok_or_else(short)?;
-            found.push(Entry {
+            found.push(KeptEntry {
                 path,
                 kind,
                 size,
@@ -175,6 +177,7 @@ impl<R: Read> TraceReader<R> {
 
     /// Checks that an operation fits what came before it.
     fn check(&mut self, operation: &Operation) -> Result<(), String> {
+        // Sums of two must not overflow, wherever they are used.
         let times = [
             operation.start,
             operation.duration,
@@ -198,6 +201,7 @@ impl<R: Read> TraceReader<R> {
             self.threads = self.threads.max(thread + 1);
         }
         if operation.handle > self.handles {
+            // Only these two bring a new file, and numbers go up one by one: no table has holes.
             let opens = matches!(operation.code, Code::Open | Code::Held);
             if !opens || operation.handle != self.handles + 1 || operation.handle >= HANDLES {
                 return Err(format!("file {} is not open yet", operation.handle));
@@ -215,6 +219,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn ending(&mut self, body: &[u8], chain: blake3::Hash) -> Result<Ending, String> {
+        // What follows is not read, whatever it is.
         self.ended = true;
         let (sum, text) = body
             .split_at_checked(blake3::OUT_LEN)

@@ -6,7 +6,7 @@ use std::io::Read;
 use super::bound::{Bound, Path};
 use super::call::{Class, Code};
 use super::error::TraceError;
-use super::facts::{Ending, EntryKind, Origin, share};
+use super::facts::{Ending, EntryKind, TraceOrigin, share};
 use super::operation::Operation;
 use super::reader::{Part, TraceReader};
 
@@ -17,7 +17,7 @@ const SHARED: u64 = 1 << 32;
 /// All calls of a class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassTotal {
-    /// Calls.
+    /// How many there were.
     pub calls: u64,
     /// Calls that ended with an error.
     pub failed: u64,
@@ -33,7 +33,7 @@ pub struct ClassTotal {
 #[derive(Debug)]
 pub struct Summary {
     /// Where it was recorded.
-    pub origin: Origin,
+    pub origin: TraceOrigin,
     /// How the recording ended.
     pub ending: Ending,
     /// Files of the tree before the recording, and their bytes.
@@ -104,6 +104,7 @@ impl Summary {
             }
             _ => {}
         }
+        // What orders threads is no call.
         if operation.code.class() == Class::Order {
             return;
         }
@@ -122,6 +123,7 @@ impl Summary {
         for class in Class::STORAGE {
             let time = self.classes.get(&class).map_or(0, |total| total.time);
             match class {
+                // It is seen, and cannot be replayed.
                 Class::Uncovered => {}
                 _ => covered = covered.saturating_add(time),
             }

@@ -6,7 +6,7 @@ use super::columns::{
     BLOCK, ENDING, MAGIC, OPERATIONS, ORIGIN, TREE, put, put_operations, write_frame,
 };
 use super::error::TraceError;
-use super::facts::{Ending, Entry, EntryKind, Origin, VERSION};
+use super::facts::{Ending, EntryKind, KeptEntry, TraceOrigin, VERSION};
 use super::names::Names;
 use super::operation::Operation;
 
@@ -27,7 +27,7 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     /// The system cannot write.
-    pub fn new(mut out: W, origin: &Origin) -> Result<Self, TraceError> {
+    pub fn new(mut out: W, origin: &TraceOrigin) -> Result<Self, TraceError> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let mut writer = Self {
@@ -39,6 +39,7 @@ impl<W: Write> TraceWriter<W> {
             bytes: MAGIC.len() as u64 + 4,
         };
         let text = serde_json::to_vec(origin).map_err(std::io::Error::from)?;
+        // First, so that a reader knows at once whether it can use the rest.
         writer.frame(ORIGIN, &text)?;
         Ok(writer)
     }
@@ -62,7 +63,7 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     /// The system cannot write.
-    pub fn tree(&mut self, names: &Names, entries: &[Entry]) -> Result<(), TraceError> {
+    pub fn tree(&mut self, names: &Names, entries: &[KeptEntry]) -> Result<(), TraceError> {
         // A chunk's names are those below the largest one that it uses.
         for chunk in entries.chunks(BLOCK) {
             let mut body = self.new_names(names);
@@ -108,7 +109,7 @@ impl<W: Write> TraceWriter<W> {
         self.bytes
     }
 
-    /// Operations so far.
+    /// How many operations were added so far.
     pub fn operations(&self) -> u64 {
         self.operations
     }

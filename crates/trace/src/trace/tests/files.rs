@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn an_operation_is_read_as_it_was_written(operation in first(), size in 0..u64::MAX / 2) {
-        let entry = Entry { path: 3, kind: EntryKind::File, size, stored: 0 };
+        let entry = KeptEntry { path: 3, kind: EntryKind::File, size, stored: 0 };
         let bytes = written(&names(), &[entry], &[operation]);
         let (entries, operations, _) = read(&bytes).unwrap();
         prop_assert_eq!(entries, vec![entry]);

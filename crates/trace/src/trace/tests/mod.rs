@@ -6,8 +6,8 @@ mod files;
 use super::*;
 
 /// Where the traces of these tests say that they come from.
-fn origin() -> Origin {
-    Origin {
+fn origin() -> TraceOrigin {
+    TraceOrigin {
         program: "0.1.0".to_owned(),
         kernel: "6.18.0".to_owned(),
         architecture: "x86_64".to_owned(),
@@ -19,7 +19,7 @@ fn origin() -> Origin {
 }
 
 /// A trace of these operations.
-fn written(names: &Names, entries: &[Entry], operations: &[Operation]) -> Vec<u8> {
+fn written(names: &Names, entries: &[KeptEntry], operations: &[Operation]) -> Vec<u8> {
     let mut writer = TraceWriter::new(Vec::new(), &origin()).unwrap();
     writer.tree(names, entries).unwrap();
     let threads = operations
@@ -30,7 +30,7 @@ fn written(names: &Names, entries: &[Entry], operations: &[Operation]) -> Vec<u8
         writer.push(names, *operation).unwrap();
     }
     let ending = Ending {
-        stopped: Some(Stopped::Ended),
+        stopped: Some(StopReason::Ended),
         operations: operations.len() as u64,
         threads: threads.unwrap_or_default().into(),
         elapsed_ns: 1000,
@@ -39,7 +39,7 @@ fn written(names: &Names, entries: &[Entry], operations: &[Operation]) -> Vec<u8
     writer.finish(names, &ending).unwrap()
 }
 
-type Everything = (Vec<Entry>, Vec<Operation>, Option<Ending>);
+type Everything = (Vec<KeptEntry>, Vec<Operation>, Option<Ending>);
 
 /// Everything that a trace holds.
 fn read(bytes: &[u8]) -> Result<Everything, TraceError> {
