@@ -33,7 +33,8 @@ const LIMITS_LOOK_NS: u64 = 100_000_000;
 const EVENTS: usize = 16 << 10;
 /// Free space that the file system of the trace keeps.
 const RESERVE: u64 = 64 << 20;
-/// Processor time that looking at an event takes, and sending it, ns: measured, `docs/performance.md`.
+/// Processor time that looking at an event takes, and sending it, ns: a million calls of `getppid`, and of `pread`, on two
+/// processors of an AMD EPYC took 0.31 and 0.77 µs more each.
 const HANDLED_NS: u64 = 310;
 const SENT_NS: u64 = 500;
 /// Processor time of the application before its cost is judged, ns.
