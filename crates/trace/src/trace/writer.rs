@@ -81,6 +81,8 @@ impl<W: Write> TraceWriter<W> {
             }
             self.frame(TREE, &body)?;
         }
+        // From here on a recorder that is killed leaves a trace that says so.
+        self.out.flush()?;
         Ok(())
     }
 
