@@ -31,6 +31,8 @@
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`web`] | the live page |
 //! | [`team`] | runs of many people in one PostgreSQL |
+//! | [`capture`] | an application recorded |
+//! | [`trace`] | what was recorded, its file, its critical path |
 //! | [`cli`] | the command line |
 //!
 //! Beside it:
@@ -94,6 +96,8 @@
 //! [`run`]: stackrace_run::run
 //! [`place`]: stackrace_places::place
 //! [`afp`]: stackrace_afp::afp
+//! [`capture`]: stackrace_capture::capture
+//! [`trace`]: stackrace_trace::trace
 
 mod cli;
 mod commands;

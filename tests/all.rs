@@ -30,6 +30,7 @@ mod peers;
 mod postmark;
 mod programs;
 mod published;
+mod record;
 mod refusals;
 mod remote;
 mod run;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         needs::group("postmark", postmark::tests()),
         needs::group("programs", programs::tests()),
         needs::group("published", published::tests()),
+        needs::group("record", record::tests()),
         needs::group("refusals", refusals::tests()),
         needs::group("remote", remote::tests()),
         needs::group("run", run::tests()),

@@ -34,6 +34,7 @@ mod progress;
 mod published;
 #[cfg_attr(not(feature = "postgresql"), path = "no_push.rs")]
 mod push;
+mod record;
 mod report;
 mod run;
 mod runs;
@@ -41,6 +42,7 @@ mod serve;
 mod setting;
 mod show;
 mod terminal;
+mod trace;
 mod variable;
 mod verdict;
 mod words;
@@ -248,6 +250,8 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Show(verb) => show::exec(&setting, verb),
         CliVerb::Crash(verb) => crash::exec(&setting, &verb),
         CliVerb::Drive(verb) => drive::exec(&verb),
+        CliVerb::Record(verb) => record::exec(&setting, verb),
+        CliVerb::Trace(verb) => trace::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),
         CliVerb::Completions { shell } => complete::script(&shell).map(|()| 0),
         CliVerb::Man { directory } => man::exec(directory.as_deref()),
@@ -307,7 +311,9 @@ fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
 }
 
 /// Commands that raise stacks and measure them, which needs Linux's mounts, devices and `/proc`.
-const LINUX_ALONE: [&str; 6] = ["agent", "check", "compare", "lab", "resume", "run"];
+const LINUX_ALONE: [&str; 7] = [
+    "agent", "check", "compare", "lab", "record", "resume", "run",
+];
 
 /// Commands with calls to storage that may not return.
 const TOUCHES_STORAGE: [&str; 6] = ["check", "clean", "compare", "load", "resume", "run"];

@@ -2,6 +2,8 @@
 //!
 //! The texts come from the lists that check a study, so help and check cannot disagree.
 
+use std::path::Path;
+
 use stackrace_engine::tree;
 use stackrace_engine::tree::profile::{self, Profile, Scales};
 
@@ -21,7 +23,7 @@ use stackrace_study::purpose;
 use stackrace_study::study;
 
 /// Things that can be shown, each with what it is.
-pub(super) const THINGS: [(&str, &str); 11] = [
+pub(super) const THINGS: [(&str, &str); 12] = [
     ("layers", "what stacks are made of, and their settings"),
     (
         "commands",
@@ -41,6 +43,10 @@ pub(super) const THINGS: [(&str, &str); 11] = [
     (
         "engine",
         "what an operation costs on this machine; measured now",
+    ),
+    (
+        "trace",
+        "what `record` kept of an application: show trace FILE",
     ),
 ];
 
@@ -74,6 +80,12 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
         ),
         "drives" | "drive" => drives::text(name)?,
         "engine" => super::engine::render(verb.json),
+        "trace" | "traces" => {
+            let file = name.ok_or_else(|| {
+                Failure::usage("show trace needs a file").next("stackrace show trace app.trace")
+            })?;
+            super::trace::shown(Path::new(file))?
+        }
         other => {
             return Err(unknown(
                 "thing to show",

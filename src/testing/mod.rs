@@ -23,6 +23,7 @@ mod record;
 mod stats;
 mod study;
 mod system;
+mod trace;
 mod web;
 mod words;
 
@@ -39,6 +40,7 @@ pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
 pub use system::{afp, command, guest, journal, mountinfo, observe, stack, wire};
+pub use trace::trace;
 pub use web::request;
 pub use words::{arguments, is_entry, is_understood, unit};
 
@@ -97,6 +99,7 @@ pub const ALL: &[Check] = &[
     ("stats", stats),
     ("study", study),
     ("sysbench", sysbench),
+    ("trace", trace),
     ("unit", unit),
     ("wire", wire),
 ];

@@ -16,6 +16,7 @@
 
 extern crate self as stackrace_afp;
 extern crate self as stackrace_base;
+extern crate self as stackrace_capture;
 extern crate self as stackrace_import;
 extern crate self as stackrace_judge;
 extern crate self as stackrace_layers;
@@ -28,6 +29,7 @@ extern crate self as stackrace_results;
 extern crate self as stackrace_run;
 extern crate self as stackrace_show;
 extern crate self as stackrace_study;
+extern crate self as stackrace_trace;
 
 // crates/base/src
 #[path = "../../../crates/base/src/appendlog.rs"]
@@ -68,6 +70,14 @@ mod host;
 mod journal;
 #[path = "../../../crates/machine/src/observe/mod.rs"]
 mod observe;
+
+// crates/trace/src
+#[path = "../../../crates/trace/src/trace/mod.rs"]
+mod trace;
+
+// crates/capture/src
+#[path = "../../../crates/capture/src/capture/mod.rs"]
+mod capture;
 
 // crates/afp/src
 #[path = "../../../crates/afp/src/afp/mod.rs"]

@@ -236,8 +236,27 @@ fn line_of(id: Pid) -> String {
 
 /// Processes below this one, children of children too, each with its number and command line as it is shown.
 pub fn below() -> Vec<(u32, String)> {
+    let found = below_of(getpid());
+    let below = found.iter().skip(1);
+    below.map(|id| (number(*id), line_of(*id))).collect()
+}
+
+/// The numbers of a process and of all below it; empty if there is no such process.
+pub fn with_below(of: u32) -> Vec<u32> {
+    let of = of.try_into().ok().and_then(Pid::from_raw);
+    let of = of.filter(|of| parent(*of).is_some() || number(*of) == 1);
+    let found = of.map_or_else(Vec::new, below_of);
+    found.into_iter().map(number).collect()
+}
+
+fn number(id: Pid) -> u32 {
+    id.as_raw_nonzero().get().cast_unsigned()
+}
+
+/// A process, and all below it.
+fn below_of(id: Pid) -> Vec<Pid> {
     let mut others: Vec<(Pid, Pid)> = all().filter_map(|id| Some((id, parent(id)?))).collect();
-    let mut found = vec![getpid()];
+    let mut found = vec![id];
     // Those whose parent is known by now, until there are no more: numbers are in no order.
     loop {
         let known = found.len();
@@ -247,12 +266,9 @@ pub fn below() -> Vec<(u32, String)> {
             !is_below
         });
         if found.len() == known {
-            break;
+            return found;
         }
     }
-    let number = |id: &Pid| id.as_raw_nonzero().get().cast_unsigned();
-    let below = found.iter().skip(1);
-    below.map(|id| (number(id), line_of(*id))).collect()
 }
 
 /// Every process there is.

@@ -19,6 +19,7 @@ mod output;
 mod own_program;
 mod permitted;
 mod power;
+mod record;
 mod resume;
 mod stored;
 mod there;
@@ -39,6 +40,7 @@ pub use output::OutputArgs;
 pub use own_program::OwnProgramArgs;
 pub use permitted::PermittedArgs;
 pub use power::PowerArgs;
+pub use record::{RecordArgs, TraceVerb};
 pub use resume::Resume;
 pub use stored::{Export, Push, Runs, RunsVerb};
 pub use there::{Reach, There};
@@ -162,6 +164,11 @@ pub enum CliVerb {
     /// Show what was lost when the power was cut, and how it was lost
     #[command(subcommand)]
     Crash(CrashVerb),
+    /// Record the calls of a running application to its storage (needs root): how much of its time is storage?
+    Record(RecordArgs),
+    /// Show what was recorded of an application, or cut a part out of it
+    #[command(subcommand)]
+    Trace(TraceVerb),
     /// Rebuild the SQLite index from the logs
     Reindex,
     /// The part of this program that works on another machine over SSH
@@ -530,9 +537,9 @@ pub struct Clean {
 #[derive(Debug, Args)]
 pub struct Show {
     /// layers, commands (everything that a layer runs, as root), workloads, profiles, purposes, studies,
-    /// reports, schema, video-formats, drives, engine; without one: what each of them is
+    /// reports, schema, video-formats, drives, engine, trace; without one: what each of them is
     pub what: Option<String>,
-    /// Show this one in full
+    /// Show this one in full; of a trace its file
     pub name: Option<String>,
     /// Print JSON (engine only)
     #[arg(long)]

@@ -1,0 +1,119 @@
+//! Which processes are recorded.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use stackrace_base::failure::Failure;
+use stackrace_base::unit::signs;
+use stackrace_machine::host::process;
+
+/// Where the units of systemd have their groups.
+const GROUPS: &str = "/sys/fs/cgroup";
+/// Deepest group that is looked at.
+const DEEPEST: usize = 8;
+
+/// An application, by what is known of it.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A process, and all below it.
+    Process(u32),
+    /// All processes of a unit of systemd.
+    Unit(String),
+    /// A command that is started.
+    Command(Vec<OsString>),
+}
+
+impl Target {
+    /// The processes that run already.
+    ///
+    /// # Errors
+    /// There are none.
+    pub(super) fn processes(&self) -> Result<Vec<u32>, Failure> {
+        match self {
+            Self::Process(number) => {
+                let found = process::with_below(*number);
+                match found.is_empty() {
+                    true => Err(Failure::usage(format!("there is no process {number}"))
+                        .next("find it: pgrep -a NAME")),
+                    false => Ok(found),
+                }
+            }
+            Self::Unit(name) => {
+                let found = in_groups(Path::new(GROUPS), name);
+                match found.is_empty() {
+                    true => Err(Failure::usage(format!(
+                        "no process of a unit {} runs",
+                        signs(name)
+                    ))
+                    .next("find it: systemctl list-units --type=service")),
+                    false => Ok(found),
+                }
+            }
+            Self::Command(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Processes in the group of a unit, and in the groups below it.
+fn in_groups(root: &Path, unit: &str) -> Vec<u32> {
+    let named = match unit.contains('.') {
+        true => unit.to_owned(),
+        false => format!("{unit}.service"),
+    };
+    let mut found = Vec::new();
+    let mut waiting: Vec<(PathBuf, usize, bool)> = vec![(root.to_owned(), 0, false)];
+    while let Some((group, depth, inside)) = waiting.pop() {
+        // Groups below a unit belong to it.
+        let inside = inside || group.file_name().is_some_and(|name| *name == *named);
+        if inside {
+            let processes = std::fs::read_to_string(group.join("cgroup.procs"));
+            let processes = processes.unwrap_or_default();
+            found.extend(
+                processes
+                    .lines()
+                    .filter_map(|line| line.parse::<u32>().ok()),
+            );
+        }
+        let below = std::fs::read_dir(&group).into_iter().flatten().flatten();
+        let groups = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        // A tree of groups has no loops, but may be deep.
+        if depth < DEEPEST {
+            waiting.extend(groups.map(|entry| (entry.path(), depth + 1, inside)));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_has_the_processes_of_its_group_and_of_those_below() {
+        let root = tempfile::tempdir().unwrap();
+        let group = |path: &str, processes: &str| {
+            let group = root.path().join(path);
+            std::fs::create_dir_all(&group).unwrap();
+            std::fs::write(group.join("cgroup.procs"), processes).unwrap();
+        };
+        group("system.slice/db.service", "10\n11\n");
+        group("system.slice/db.service/worker", "12\n");
+        group("system.slice/other.service", "13\n");
+        let mut found = in_groups(root.path(), "db");
+        found.sort_unstable();
+        assert_eq!(found, [10, 11, 12]);
+        assert_eq!(in_groups(root.path(), "db.service").len(), 3);
+        assert!(in_groups(root.path(), "none").is_empty());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_refused_by_its_number() {
+        let refused = Target::Process(u32::MAX).processes().unwrap_err().render();
+        assert!(
+            refused.contains("there is no process 4294967295"),
+            "{refused}"
+        );
+        let own = Target::Process(std::process::id()).processes().unwrap();
+        assert!(own.contains(&std::process::id()));
+    }
+}

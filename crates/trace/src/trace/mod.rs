@@ -1,0 +1,30 @@
+//! A recorded application: events of the kernel, ordered operations, the file that keeps them, and the bound.
+
+mod bound;
+mod call;
+mod columns;
+mod compile;
+mod cut;
+mod error;
+mod facts;
+mod names;
+mod operation;
+mod raw;
+mod reader;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use bound::{Bound, Path, Spent};
+pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, Role, roles};
+pub use compile::{Above, Compiler, Recorded};
+pub use cut::cut;
+pub use error::TraceError;
+pub use facts::{Ending, EntryKind, KeptEntry, StopReason, TraceOrigin};
+pub use names::{NameKey, Names, ROOT};
+pub use operation::Operation;
+pub use raw::RawEvent;
+pub use reader::{Part, TraceReader};
+pub use summary::{ClassTotal, Summary};
+pub use writer::TraceWriter;

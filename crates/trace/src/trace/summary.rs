@@ -1,0 +1,139 @@
+//! What a trace holds, counted: classes of calls, coverage, and the bound.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::bound::{Bound, Path};
+use super::call::{Class, Code};
+use super::error::TraceError;
+use super::facts::{Ending, EntryKind, TraceOrigin, share};
+use super::operation::Operation;
+use super::reader::{Part, TraceReader};
+
+/// Bits of a mapping: pages may be written (protection), and reach the file (flags, in the upper half).
+const WRITABLE: u64 = 2;
+const SHARED: u64 = 1 << 32;
+
+/// All calls of a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassTotal {
+    /// How many there were.
+    pub calls: u64,
+    /// Calls that ended with an error.
+    pub failed: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Time in them, of all threads together, ns.
+    pub time: u64,
+    /// The longest one, ns.
+    pub longest: u64,
+}
+
+/// What a trace holds.
+#[derive(Debug)]
+pub struct Summary {
+    /// Where it was recorded.
+    pub origin: TraceOrigin,
+    /// How the recording ended.
+    pub ending: Ending,
+    /// Files of the tree before the recording, and their bytes.
+    pub files: u64,
+    /// Their sizes together.
+    pub file_bytes: u64,
+    /// Calls by class.
+    pub classes: BTreeMap<Class, ClassTotal>,
+    /// Processes and threads that were forked.
+    pub forks: u64,
+    /// Time asleep outside of calls, of all threads together, ns.
+    pub pages: u64,
+    /// Files that were mapped so that writing to memory writes to them: such writes are not seen.
+    pub written_mappings: u64,
+    /// The critical path.
+    pub bound: Bound,
+}
+
+impl Summary {
+    /// Reads a whole trace.
+    ///
+    /// # Errors
+    /// The trace is refused.
+    pub fn of<R: Read>(mut reader: TraceReader<R>) -> Result<Self, TraceError> {
+        let mut found = Self {
+            origin: reader.origin().clone(),
+            ending: Ending::default(),
+            files: 0,
+            file_bytes: 0,
+            classes: BTreeMap::new(),
+            forks: 0,
+            pages: 0,
+            written_mappings: 0,
+            bound: Path::default().bound(),
+        };
+        let mut path = Path::default();
+        while let Some(part) = reader.next_part()? {
+            match part {
+                Part::Tree(entries) => {
+                    let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
+                    for file in files {
+                        found.files += 1;
+                        found.file_bytes = found.file_bytes.saturating_add(file.size);
+                    }
+                }
+                Part::Operations(operations) => {
+                    for operation in &operations {
+                        found.count(operation);
+                        path.take(operation);
+                    }
+                }
+                Part::Ending(ending) => found.ending = ending,
+            }
+        }
+        found.bound = path.bound();
+        Ok(found)
+    }
+
+    fn count(&mut self, operation: &Operation) {
+        // Wakes and forks stand inside a call, which names the same gap again.
+        if !matches!(operation.code, Code::Wake | Code::Fork) {
+            self.pages = self.pages.saturating_add(operation.gap_blocked);
+        }
+        match operation.code {
+            Code::Fork => self.forks += 1,
+            Code::Map if operation.flags & WRITABLE != 0 && operation.flags & SHARED != 0 => {
+                self.written_mappings += 1;
+            }
+            _ => {}
+        }
+        // What orders threads is no call.
+        if operation.code.class() == Class::Order {
+            return;
+        }
+        let total = self.classes.entry(operation.code.class()).or_default();
+        total.calls += 1;
+        total.failed += u64::from(operation.result < 0);
+        total.bytes = total.bytes.saturating_add(operation.moved());
+        total.time = total.time.saturating_add(operation.duration);
+        total.longest = total.longest.max(operation.duration);
+    }
+
+    /// Share of the time on storage that calls make up which a replay can repeat. Waits for pages count as storage:
+    /// they may be.
+    pub fn coverage(&self) -> f64 {
+        let mut covered = 0_u64;
+        for class in Class::STORAGE {
+            let time = self.classes.get(&class).map_or(0, |total| total.time);
+            match class {
+                // It is seen, and cannot be replayed.
+                Class::Uncovered => {}
+                _ => covered = covered.saturating_add(time),
+            }
+        }
+        let uncovered = self.classes.get(&Class::Uncovered);
+        let uncovered = uncovered.map_or(0, |total| total.time);
+        let all = covered.saturating_add(uncovered).saturating_add(self.pages);
+        match all {
+            0 => 1.0,
+            all => share(covered, all),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! `stackrace trace` and `stackrace show trace`: what was recorded of an application.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::TraceVerb;
+use super::failure::Failure;
+use super::terminal::{print_data, say};
+use stackrace_base::unit::{self, ShownPath};
+use stackrace_trace::trace::{Bound, Class, Ending, Summary, TraceError, TraceReader, cut};
+
+/// Share of the critical path that waits for others from which the elapsed time says little of storage.
+const MOSTLY_OUTSIDE: f64 = 0.1;
+/// Share of lost events, and of what is not covered, above which the figures do not describe the application.
+const LOST: f64 = 0.001;
+const NOT_COVERED: f64 = 0.02;
+
+pub(super) fn exec(verb: &TraceVerb) -> Result<u8, Failure> {
+    match verb {
+        TraceVerb::Info { file, json: false } => say(&shown(file)?),
+        TraceVerb::Info { file, json: true } => {
+            let text = format!("{:#}\n", as_json(&summary(file)?));
+            print_data(text.as_bytes());
+        }
+        TraceVerb::Cut {
+            file,
+            from,
+            to,
+            output,
+        } => say(&part(file, from, to.as_deref(), output)?),
+    }
+    Ok(0)
+}
+
+/// What a trace holds, for people.
+pub(super) fn shown(file: &Path) -> Result<String, Failure> {
+    Ok(text(&file.shown().to_string(), &summary(file)?))
+}
+
+fn reader(file: &Path) -> Result<TraceReader<BufReader<File>>, Failure> {
+    let opened = File::open(file).map_err(TraceError::System);
+    let reader = opened.and_then(|file| TraceReader::new(BufReader::new(file)));
+    reader.map_err(|error| refused(file, &error))
+}
+
+fn summary(file: &Path) -> Result<Summary, Failure> {
+    Summary::of(reader(file)?).map_err(|error| refused(file, &error))
+}
+
+fn refused(file: &Path, error: &TraceError) -> Failure {
+    let next = match error {
+        TraceError::System(_) => "name the file that `stackrace record` wrote",
+        _ => "record the application again: stackrace record --help",
+    };
+    Failure::usage(format!("{}: {error}", file.shown())).next(next)
+}
+
+fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<String, Failure> {
+    let time = |name: &str, text: &str| {
+        let time = unit::parse_time_ns(text);
+        time.map_err(|why| Failure::usage(format!("--{name}: {why}")))
+    };
+    let from = time("from", from)?;
+    let to = to.map(|to| time("to", to)).transpose()?.unwrap_or(u64::MAX);
+    if to <= from {
+        return Err(Failure::usage("--to lies before --from").next("give a later --to"));
+    }
+    let reader = reader(file)?;
+    let unwritten = |error: std::io::Error| {
+        Failure::usage(format!("-o {}: {error}", output.shown()))
+            .next("name a file that is not there yet")
+    };
+    let mut make = File::options();
+    let made = make.write(true).create_new(true).mode(0o600).open(output);
+    let made = made.map_err(unwritten)?;
+    let done = cut(reader, from..to, BufWriter::new(made)).and_then(|(out, ending)| {
+        let file = out
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        Ok(ending)
+    });
+    match done {
+        Ok(ending) => Ok(format!(
+            "{}: {}\n",
+            output.shown(),
+            unit::counted(ending.operations as usize, "operation")
+        )),
+        Err(error) => {
+            // A trace without an end is none.
+            let _ = std::fs::remove_file(output);
+            Err(refused(file, &error))
+        }
+    }
+}
+
+/// What the recording cost, in a sentence.
+pub(super) fn cost(ending: &Ending) -> String {
+    format!(
+        "Recording cost about {} of the application's processor time (estimated).",
+        unit::percent(ending.cost_share())
+    )
+}
+
+fn text(name: &str, summary: &Summary) -> String {
+    let (origin, ending) = (&summary.origin, &summary.ending);
+    let seconds = |ns: u64| unit::time_ns(ns as f64);
+    let part = if origin.cut { ", a part" } else { "" };
+    let mut text = format!(
+        "{name}: {} on {}{part}, Linux {}, {}; {} of {}, {} below the directory before\n\n",
+        unit::long_time(ending.elapsed_ns as f64 / 1e9),
+        origin.file_system,
+        origin.kernel,
+        unit::counted(origin.processors as usize, "processor"),
+        unit::counted(ending.operations as usize, "operation"),
+        unit::counted(ending.threads as usize, "thread"),
+        unit::counted(summary.files as usize, "file"),
+    );
+    text.push_str(&format!(
+        "{:<14}{:>11}{:>9}{:>12}{:>11}{:>11}\n",
+        "calls", "number", "failed", "bytes", "time", "longest"
+    ));
+    for (class, total) in &summary.classes {
+        let bytes = match total.bytes {
+            0 => "–".to_owned(),
+            bytes => unit::bytes(bytes),
+        };
+        text.push_str(&format!(
+            "{:<14}{:>11}{:>9}{bytes:>12}{:>11}{:>11}\n",
+            class.name(),
+            total.calls,
+            total.failed,
+            seconds(total.time),
+            seconds(total.longest),
+        ));
+    }
+    text.push_str(&format!("\n{}\n", bound_words(&summary.bound)));
+    for remark in remarks(summary) {
+        text.push_str(&format!("- {remark}\n"));
+    }
+    text
+}
+
+/// The bound, in a sentence.
+fn bound_words(bound: &Bound) -> String {
+    if bound.spent.total() == 0 {
+        return "Nothing was recorded.".to_owned();
+    }
+    let share = unit::percent(bound.storage_share());
+    match bound.at_most() {
+        Some(at_most) => format!(
+            "Storage is {share} of the critical path; no storage makes this more than {at_most:.2} x as fast as when \
+             recorded."
+        ),
+        None => format!("Storage is {share} of the critical path: it alone limits this."),
+    }
+}
+
+/// What a reader must know about the bound.
+fn remarks(summary: &Summary) -> Vec<String> {
+    let (ending, spent) = (&summary.ending, &summary.bound.spent);
+    let of_path = |part: u64| unit::percent(part as f64 / spent.total().max(1) as f64);
+    let mut found = vec![format!(
+        "the path: {} storage, {} computing, {} waits for a processor, {} for pages of files and memory, {} in other \
+         files, {} for others (clients, timers); what waits for pages or for a processor counts as if storage could \
+         save it",
+        of_path(spent.storage),
+        of_path(spent.processor),
+        of_path(spent.queued),
+        of_path(spent.pages),
+        of_path(spent.other_files),
+        of_path(spent.outside),
+    )];
+    if summary.bound.outside_share() > MOSTLY_OUTSIDE {
+        found.push(
+            "the application mostly answers others: faster storage shortens its answers, hardly the elapsed time".to_owned(),
+        );
+    }
+    let covered = summary.coverage();
+    let mut coverage = format!(
+        "covered: {} of the time on storage can be replayed",
+        unit::percent(covered)
+    );
+    if 1.0 - covered > NOT_COVERED {
+        coverage.push_str(", too little for a verdict by replay");
+    }
+    if summary.written_mappings > 0 {
+        let mappings = unit::counted(summary.written_mappings as usize, "mapping");
+        coverage.push_str(&format!(
+            "; what is written through {mappings} of files is not seen"
+        ));
+    }
+    found.push(coverage);
+    let mut lost = format!("lost: {} of {} events", ending.lost, ending.events);
+    if ending.lost_share() > LOST {
+        lost.push_str(": too many, the bound may be wrong");
+    }
+    if ending.not_followed > 0 {
+        lost.push_str(&format!(
+            "; {} could not be followed",
+            unit::counted(ending.not_followed as usize, "process")
+        ));
+    }
+    if ending.unresolved > 0 {
+        lost.push_str(&format!(
+            "; {} could not be resolved",
+            unit::counted(ending.unresolved as usize, "name")
+        ));
+    }
+    found.push(lost);
+    found.push(cost(ending));
+    found
+}
+
+/// The same, for programs. Times are in ns.
+fn as_json(summary: &Summary) -> Value {
+    let class = |(class, total): (&Class, &stackrace_trace::trace::ClassTotal)| {
+        json!({
+            "class": class.name(), "calls": total.calls, "failed": total.failed, "bytes": total.bytes,
+            "time": total.time, "longest": total.longest,
+        })
+    };
+    let (bound, spent) = (&summary.bound, &summary.bound.spent);
+    json!({
+        "origin": summary.origin,
+        "ending": summary.ending,
+        "files": summary.files,
+        "file-bytes": summary.file_bytes,
+        "forks": summary.forks,
+        "classes": summary.classes.iter().map(class).collect::<Vec<_>>(),
+        "path": {
+            "storage": spent.storage, "processor": spent.processor, "queued": spent.queued, "pages": spent.pages,
+            "other-files": spent.other_files, "outside": spent.outside,
+        },
+        "storage-share": bound.storage_share(),
+        "at-most": bound.at_most(),
+        "coverage": summary.coverage(),
+        "written-mappings": summary.written_mappings,
+        "lost-share": summary.ending.lost_share(),
+        "cost-share": summary.ending.cost_share(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_trace::trace::{Spent, StopReason};
+
+    #[test]
+    fn the_bound_is_said_as_a_share_and_a_limit() {
+        let spent = Spent {
+            storage: 40,
+            processor: 60,
+            ..Spent::default()
+        };
+        assert_eq!(
+            bound_words(&Bound { spent }),
+            "Storage is 40 % of the critical path; no storage makes this more than 1.67 x as fast as when recorded."
+        );
+        let spent = Spent {
+            storage: 40,
+            ..Spent::default()
+        };
+        assert!(bound_words(&Bound { spent }).contains("it alone limits this"));
+        let nothing = Bound {
+            spent: Spent::default(),
+        };
+        assert_eq!(bound_words(&nothing), "Nothing was recorded.");
+    }
+
+    #[test]
+    fn losses_make_the_bound_doubtful() {
+        let ending = Ending {
+            events: 1000,
+            lost: 2,
+            stopped: Some(StopReason::Ended),
+            ..Ending::default()
+        };
+        assert!(ending.lost_share() > LOST);
+    }
+}
