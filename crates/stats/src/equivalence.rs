@@ -9,6 +9,8 @@
 //!
 //! This file also estimates how many more rounds an undecided comparison needs.
 
+use std::cell::RefCell;
+
 use crate::elementary::{exp, ln, ln_1p};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
@@ -297,6 +299,11 @@ pub fn rounds_to_decide(
     Some(first)
 }
 
+thread_local! {
+    // All comparisons of a check have the same number of rounds, and each part takes many incomplete gamma functions.
+    static KNOWN_SPREAD: RefCell<(usize, Vec<f64>)> = RefCell::default();
+}
+
 /// The outlook of the rounds so far on those to come.
 struct Outlook {
     n: f64,
@@ -315,17 +322,25 @@ impl Outlook {
         const PARTS: u32 = 16;
         let n = log_differences.len() as f64;
         let deviation = variance(log_differences).sqrt();
-        let spread = ChiSquared::new(n - 1.0).ok();
-        let at = |part: u32| {
+        let chi = |part: u32| {
             let share = (f64::from(part) + 0.5) / f64::from(PARTS);
-            let chi = spread.map_or(n - 1.0, |spread| spread.inverse_cdf(share));
-            deviation * ((n - 1.0) / chi).sqrt()
+            let spread = ChiSquared::new(n - 1.0).ok();
+            spread.map_or(n - 1.0, |spread| spread.inverse_cdf(share))
         };
+        let deviations = KNOWN_SPREAD.with_borrow_mut(|(known, spread)| {
+            if *known != log_differences.len() {
+                (*known, *spread) = (log_differences.len(), (0..PARTS).map(chi).collect());
+            }
+            let spread = spread.iter();
+            spread
+                .map(|chi| deviation * ((n - 1.0) / chi).sqrt())
+                .collect()
+        });
         Self {
             n,
             centre: mean(log_differences),
             deviation,
-            deviations: (0..PARTS).map(at).collect(),
+            deviations,
             resolution,
             alpha,
             margin,

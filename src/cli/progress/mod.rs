@@ -21,7 +21,7 @@ use self::doing::Doing;
 use super::terminal::{columns, draws, error, set_view};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{self, Evidence, Verdict};
+use stackrace_judge::verdict::{CheckAnswer, Evidence, Look};
 use stackrace_results::record::{Now, NowFile};
 use stackrace_run::prepare::observer::WatchedRun;
 use stackrace_run::run::{SharedLedger, TrialStart, Watcher};
@@ -122,8 +122,8 @@ impl Progress {
 
     /// Returns true if an answer is worth a paragraph above the live view, which shows where all stand: it is another one
     /// than the last, or that was a while ago.
-    fn is_news(&self, verdict: &Verdict) -> bool {
-        let words = verdict.overall.iter().map(|one| one.word.name());
+    fn is_news(&self, answer: &CheckAnswer) -> bool {
+        let words = answer.words.iter().map(|word| word.name());
         let (words, now) = (words.collect(), SystemClock.now_ns());
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, at) = &*told;
@@ -171,7 +171,8 @@ impl Progress {
         // Judging costs more with each round, and changes only when one is complete.
         if self.terminal && state.standings_of != Some(evidence.rounds.len()) {
             state.standings_of = Some(evidence.rounds.len());
-            state.standings = report::standings(record, &verdict::judge(&evidence));
+            let look = Look::at(&evidence);
+            state.standings = report::standings(record, look.configurations(), look.overall());
         }
     }
 }
@@ -278,12 +279,12 @@ impl Watcher for Progress {
         }
     }
 
-    fn looked(&self, verdict: &Verdict) {
-        if !self.quiet && self.is_news(verdict) {
+    fn looked(&self, answer: &CheckAnswer) {
+        if !self.quiet && self.is_news(answer) {
             self.say(&format!(
                 "after round {}: {}",
-                verdict.rounds,
-                report::on_one_line(&verdict.sentence)
+                answer.rounds,
+                report::on_one_line(&answer.sentence)
             ));
         }
     }
