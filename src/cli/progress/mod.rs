@@ -7,6 +7,7 @@
 mod board;
 mod doing;
 mod preparing;
+mod view;
 
 pub(super) use self::preparing::Preparing;
 
@@ -14,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
@@ -80,7 +81,7 @@ impl Progress {
     /// Begins to draw and to tell.
     pub(super) fn new(run: WatchedRun, quiet: bool, colour: bool) -> Self {
         let terminal = draws() && !quiet;
-        let bars = MultiProgress::new();
+        let bars = view::new();
         if !terminal {
             // Escape sequences would be noise in a file.
             bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
