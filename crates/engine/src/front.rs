@@ -65,6 +65,16 @@ pub fn let_go(code: u8) -> io::Result<()> {
     }
 }
 
+/// Processes that the kernel has ended for want of memory since it was started, also of a control group; 0 where it
+/// does not tell.
+pub fn ended_for_memory() -> u64 {
+    let all = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = all.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
+}
+
 /// Returns true if a hang-up of the terminal is ignored, as nohup(1) has it. To be asked before handlers are set.
 pub fn hangup_is_ignored() -> bool {
     #[cfg(target_os = "linux")]
@@ -90,7 +100,7 @@ mod linux {
     use libc::{c_int, pid_t, siginfo_t, sigset_t};
     use rustix::event::{EventfdFlags, eventfd};
 
-    use super::Killed;
+    use super::{Killed, ended_for_memory};
     use crate::clock::monotonic_ns;
 
     /// The process in front, by number; 0 if there is none.
@@ -373,18 +383,5 @@ mod linux {
         // Behind the last end there is nothing, or a piece.
         let whole = pieces.nth(1).unwrap_or_default();
         String::from_utf8_lossy(whole).into_owned()
-    }
-
-    /// Processes that the kernel has ended for want of memory since it was started, also of a control group; 0 where it
-    /// does not tell.
-    fn ended_for_memory() -> u64 {
-        let all = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
-        let mut counts = all
-            .lines()
-            .filter_map(|line| line.strip_prefix("oom_kill "));
-        counts
-            .next()
-            .and_then(|count| count.trim().parse().ok())
-            .unwrap_or(0)
     }
 }

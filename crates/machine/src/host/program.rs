@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_engine::front::ended_for_memory;
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -71,6 +72,8 @@ pub struct ProgramRun {
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// Processes that the kernel ended for want of memory while it ran, of it or of others; 0 where it does not tell.
+    pub out_of_memory: u64,
     /// The reason why it was ended; `None` if it ended by itself.
     pub cut: Option<ProgramCut>,
     /// The beginning of what it printed.
@@ -124,6 +127,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         .stderr(Stdio::piped());
     // What it leaves comes to this program from here on.
     let orphans = adopted::Orphans::expected(call.leaves_server);
+    let ended_before = ended_for_memory();
     let began = SystemClock.now_ns();
     let mut child = process::own(|| start.spawn()).map_err(not_started)?;
     let pid = Pid::from_child(&child);
@@ -159,6 +163,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     Ok(ProgramRun {
         status: status.code(),
         signal: status.signal(),
+        out_of_memory: ended_for_memory().saturating_sub(ended_before),
         cut,
         stdout: String::from_utf8_lossy(&stdout).into_owned(),
         stdout_cut,
