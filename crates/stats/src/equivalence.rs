@@ -9,14 +9,12 @@
 //!
 //! This file also estimates how many more rounds an undecided comparison needs.
 
-use std::cell::RefCell;
-
 use crate::elementary::{exp, ln, ln_1p};
-use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::crossover::WithoutOrder;
 use crate::interval::{
-    Ratio, all_finite, is_level, mean, standard_error, t_quantile, t_ratio, variance,
+    Ratio, all_finite, chi_parts, is_level, mean, standard_error, t_quantile, t_ratio, variance,
 };
 use crate::looks::{FIRST_LOOK, one_sided_level, two_sided_level};
 use crate::resolution::hides;
@@ -299,11 +297,6 @@ pub fn rounds_to_decide(
     Some(first)
 }
 
-thread_local! {
-    // All comparisons of a check have the same number of rounds, and each part takes many incomplete gamma functions.
-    static KNOWN_SPREAD: RefCell<(usize, Vec<f64>)> = RefCell::default();
-}
-
 /// The outlook of the rounds so far on those to come.
 struct Outlook {
     n: f64,
@@ -318,29 +311,15 @@ struct Outlook {
 
 impl Outlook {
     fn new(log_differences: &[f64], resolution: f64, alpha: f64, margin: f64) -> Self {
-        /// Equally probable deviations the noise may have.
-        const PARTS: u32 = 16;
         let n = log_differences.len() as f64;
         let deviation = variance(log_differences).sqrt();
-        let chi = |part: u32| {
-            let share = (f64::from(part) + 0.5) / f64::from(PARTS);
-            let spread = ChiSquared::new(n - 1.0).ok();
-            spread.map_or(n - 1.0, |spread| spread.inverse_cdf(share))
-        };
-        let deviations = KNOWN_SPREAD.with_borrow_mut(|(known, spread)| {
-            if *known != log_differences.len() {
-                (*known, *spread) = (log_differences.len(), (0..PARTS).map(chi).collect());
-            }
-            let spread = spread.iter();
-            spread
-                .map(|chi| deviation * ((n - 1.0) / chi).sqrt())
-                .collect()
-        });
+        let parts = chi_parts(log_differences.len()).into_iter();
+        let deviations = parts.map(|chi| deviation * ((n - 1.0) / chi).sqrt());
         Self {
             n,
             centre: mean(log_differences),
             deviation,
-            deviations,
+            deviations: deviations.collect(),
             resolution,
             alpha,
             margin,

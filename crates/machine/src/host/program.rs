@@ -111,20 +111,8 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         command: shell(call.argv),
         cause: error.to_string(),
     };
-    let mut start = std::process::Command::new(found(call.argv)?);
     let real = with_real_names(&call.directory.to_string_lossy());
-    start
-        .args(call.argv.iter().skip(1))
-        .current_dir(call.directory)
-        // Figures are read from what it prints: one language, one decimal point.
-        .env("LC_ALL", "C")
-        .env("PATH", tools::path())
-        .envs(call.environment.iter().map(|(name, value)| (name, value)))
-        .env(DIRECTORY, &real)
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut start = to_start(call, &real)?;
     // What it leaves comes to this program from here on.
     let orphans = adopted::Orphans::expected(call.leaves_server);
     let ended_before = ended_for_memory();
@@ -176,6 +164,28 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         step_ns: 0,
         left,
     })
+}
+
+/// The program as it is started in a directory of this real name: in a group of its own, with its output kept.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that starts processes"
+)]
+fn to_start(call: &ProgramCall<'_>, real: &str) -> Result<std::process::Command, HostError> {
+    let mut start = std::process::Command::new(found(call.argv)?);
+    start
+        .args(call.argv.iter().skip(1))
+        .current_dir(call.directory)
+        // Figures are read from what it prints: one language, one decimal point.
+        .env("LC_ALL", "C")
+        .env("PATH", tools::path())
+        .envs(call.environment.iter().map(|(name, value)| (name, value)))
+        .env(DIRECTORY, real)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(start)
 }
 
 fn found(argv: &[OsString]) -> Result<PathBuf, HostError> {
