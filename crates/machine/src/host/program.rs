@@ -102,10 +102,6 @@ pub struct ProgramRun {
 ///
 /// # Errors
 /// It is missing or cannot be started.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that starts processes"
-)]
 pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let not_started = |error: std::io::Error| HostError::NotStarted {
         command: shell(call.argv),
