@@ -82,7 +82,7 @@ NAMES = [
     ("terminals", "names", "no_terminal_obeys_a_name"),
     ("spreadsheets", "names", "no_spreadsheet_computes_a_name"),
     ("pages", "serve", "what_is_written_into_a_name_is_text_on_every_page"),
-    ("a text, letter by letter", "lib", "a_text_commands_no_terminal"),
+    ("a text, letter by letter", "lib", "foreign_text_commands_no_terminal_and_passes_for_no_colour"),
     ("a cell, letter by letter", "lib", "a_text_is_no_formula_and_a_number_stays_one"),
 ]
 PAUSES = [
@@ -150,7 +150,9 @@ ACCIDENTS = {
     "A": ("storage that never answers, or interrupts each call", [
         ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "storage_that_hangs_is_named*"),
         ("Ctrl-C names the call; the second one frees who waits; retries have an end", "run", "the_second_ctrl_c_*"),
-        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "lib", "retry::tests::*"),
+        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "-p stackrace-engine", "retry::tests::*"),
+        ("a closed terminal stops a run cleanly, or leaves it alone", "run", "a_run_that_leads_its_session_*"),
+        ("a closed terminal stops a run cleanly, or leaves it alone", "run", "a_run_whose_terminal_is_gone_*"),
     ]),
     "B": ("a clock that is set while a run goes on", [
         ("monotonic times in each line; an order of runs; lists follow it", "lib", "record::tests::clocks::*"),
@@ -165,7 +167,7 @@ ACCIDENTS = {
     "E": ("standard output full, a log cut in mid-run, short writes", [
         ("every outcome is looked at", "terminal", "a_full_disk_behind_standard_output*"),
         ("every outcome is looked at", "run", "a_log_that_is_cut_while_the_run_goes_on*"),
-        ("every outcome is looked at", "lib", "short_writes_do_not_change_the_content"),
+        ("every outcome is looked at", "-p stackrace-engine", "short_writes_do_not_change_the_content"),
     ]),
     "F": ("replies of workers, clients and guests that do not fit", [
         ("compared with what was asked, in one place", "lib", "tests::lies::*"),
@@ -174,6 +176,7 @@ ACCIDENTS = {
     "G": ("limits of control groups", [
         ("read, on record, in the audit and in the sizes", "lib", "the_narrowest_limit_of_a_group_and_those_above_it_counts"),
         ("read, on record, in the audit and in the sizes", "lib", "limits_of_io_of_both_versions*"),
+        ("a program that the kernel ends for want of memory is said to be that", "lib", "a_program_that_ends_badly_while_memory_is_short_*"),
     ]),
 }
 

@@ -12,7 +12,7 @@ use stackrace_base::event::{
     MetricHead, Observation, OperationObservation, PhaseObservation, Precision, Requirement,
     RunStarted, Settled, SlicesEnded, TimingObservation, Until, WorkloadHead,
 };
-use stackrace_judge::verdict::{self, Evidence};
+use stackrace_judge::verdict::{self, Evidence, Look};
 use stackrace_results::record::Record;
 use stackrace_show::report::{self, ReportOptions};
 
@@ -71,8 +71,9 @@ pub(super) fn reported(record: &Record) {
     assert!(record.round_times().iter().all(|time| time.seconds >= 0.0));
     let evidence = Evidence::of(record);
     let verdict = verdict::judge(&evidence);
-    verdict::may_stop(&verdict, &head.decide);
-    for configuration in verdict::to_drop(&evidence, &head.decide) {
+    let look = Look::at(&evidence);
+    look.may_stop(&head.decide);
+    for configuration in look.to_drop(&head.decide) {
         assert!(configuration < head.configurations.len());
     }
     stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);

@@ -523,6 +523,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         the_second_ctrl_c_ends_the_command_while_storage_hangs_with_and_without_a_terminal,
         a_command_is_ended_stopped_and_killed_by_the_number_that_its_caller_knows,
         job_control_reaches_the_process_that_works,
+        a_run_whose_terminal_is_gone_goes_on_to_its_end,
+        a_run_that_leads_its_session_is_stopped_cleanly_by_the_end_of_its_terminal,
         one_wish_may_arrive_as_several_signals,
         a_log_that_is_cut_while_the_run_goes_on_ends_it_without_a_verdict,
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,

@@ -2,13 +2,15 @@
 
 use super::*;
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Starts a command whose standard input is a terminal, whose other side is given back.
-fn start_at_terminal(ground: &Ground, args: &[&str]) -> (Child, fs::File) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+/// A terminal, as its two sides: that of the window, and that of the programs.
+fn terminal() -> (fs::File, fs::File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
@@ -17,12 +19,15 @@ fn start_at_terminal(ground: &Ground, args: &[&str]) -> (Child, fs::File) {
         .write(true)
         .open(name.to_str().unwrap())
         .unwrap();
+    (master.into(), slave)
+}
+
+/// Starts a command whose standard input is a terminal, whose other side is given back.
+fn start_at_terminal(ground: &Ground, args: &[&str]) -> (Child, fs::File) {
+    let (window, slave) = terminal();
     let mut program = ground.program(args);
     program.stdin(slave).stdout(Stdio::piped());
-    (
-        program.stderr(Stdio::piped()).spawn().unwrap(),
-        master.into(),
-    )
+    (program.stderr(Stdio::piped()).spawn().unwrap(), window)
 }
 
 /// The process behind the one that was started.
@@ -147,5 +152,55 @@ pub(crate) fn job_control_reaches_the_process_that_works() {
     rustix::process::kill_process(process, Signal::INT).unwrap();
     let said = Said::of(&child.wait_with_output().unwrap());
     said.ended(130).err_has("what was measured follows");
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// A directory twice, for three rounds of some seconds, after the last of which the answer is told.
+const SECONDS: &str = study!(
+    "Block sizes, for seconds",
+    r#"block-size = ["4 KiB", "8 KiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "1 s" }"#],
+    3
+);
+
+/// What a run says on standard output whose window, which it draws in, is closed in the first round.
+fn without_its_window(ground: &Ground, mut program: Command) -> Said {
+    ground.make_dir("data");
+    ground.write("seconds.toml", SECONDS);
+    let (mut window, slave) = terminal();
+    program.stdin(slave.try_clone().unwrap()).stderr(slave);
+    // Elsewhere the live view is not drawn.
+    program.env("TERM", "xterm").stdout(Stdio::piped());
+    let child = program.spawn().unwrap();
+    // The run alone has the terminal.
+    drop(program);
+    while !is_measuring(ground, 1) {
+        // A window that takes nothing would hold the run up; the view is drawn four times a second.
+        window.read(&mut [0; 4096]).unwrap();
+    }
+    drop(window);
+    Said::of(&child.wait_with_output().unwrap())
+}
+
+/// After `disown`, and where nothing else says that the window was closed.
+pub(crate) fn a_run_whose_terminal_is_gone_goes_on_to_its_end() {
+    let ground = Ground::new();
+    let said = without_its_window(&ground, ground.program(&["run", "seconds.toml"]));
+    said.ended(0);
+    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// The kernel tells the leader of a session alone, which is the process in front.
+pub(crate) fn a_run_that_leads_its_session_is_stopped_cleanly_by_the_end_of_its_terminal() {
+    let ground = Ground::new();
+    let own = ground.program(&["run", "seconds.toml"]);
+    let mut program = Command::new("setsid");
+    program.arg("--ctty").arg(own.get_program());
+    program.args(own.get_args()).current_dir(ground.path());
+    let said = without_its_window(&ground, program);
+    said.ended(130);
     assert_eq!(ground.left(), [""; 0]);
 }

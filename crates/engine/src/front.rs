@@ -22,7 +22,7 @@ pub struct Killed {
 /// works. To be called before anything else, while there is one thread; else nothing is done.
 ///
 /// Both are of one process group, so that the keys of a terminal reach both. What is sent to the one in front alone
-/// (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT) is passed on; what is sent to the group so arrives twice, once
+/// (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT) is passed on, the end of a terminal too; what is sent to the group so arrives twice, once
 /// [passed on](passed_on). It ends as this one ends, by the same status or signal, after `explain` was told of the signal. If it is killed, this
 /// one is killed, too.
 pub fn put_in_front(explain: fn(&Killed)) {
@@ -65,6 +65,16 @@ pub fn let_go(code: u8) -> io::Result<()> {
     }
 }
 
+/// Processes that the kernel has ended for want of memory since it was started, also of a control group; 0 where it
+/// does not tell.
+pub fn ended_for_memory() -> u64 {
+    let all = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = all.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
+}
+
 /// Returns true if a hang-up of the terminal is ignored, as nohup(1) has it. To be asked before handlers are set.
 pub fn hangup_is_ignored() -> bool {
     #[cfg(target_os = "linux")]
@@ -90,7 +100,7 @@ mod linux {
     use libc::{c_int, pid_t, siginfo_t, sigset_t};
     use rustix::event::{EventfdFlags, eventfd};
 
-    use super::Killed;
+    use super::{Killed, ended_for_memory};
     use crate::clock::monotonic_ns;
 
     /// The process in front, by number; 0 if there is none.
@@ -286,8 +296,8 @@ mod linux {
                     let code = value.sival_ptr.addr();
                     std::process::exit(c_int::try_from(code).unwrap_or(1));
                 }
-            } else if signal > 0 && about.si_code <= 0 {
-                // The kernel's own, from a terminal, went to the other one, too.
+            } else if signal > 0 && (about.si_code <= 0 || tells_this_one_alone(signal)) {
+                // The kernel's own, from a terminal, went to the other one, too, but for that.
                 // SAFETY: a signal that a process sent has a sender.
                 pass_on(below, signal, unsafe { about.si_pid() });
             }
@@ -298,6 +308,14 @@ mod linux {
                 unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, told, std::ptr::null_mut()) };
             }
         }
+    }
+
+    /// Returns true for the end of the terminal where this process leads its session (`ssh -t HOST stackrace …`, a
+    /// window of its own): of all processes, the kernel tells the leader alone.
+    fn tells_this_one_alone(signal: c_int) -> bool {
+        // SAFETY: it takes a number, and writes no memory.
+        let leader = unsafe { libc::getsid(0) };
+        signal == libc::SIGHUP && u32::try_from(leader) == Ok(std::process::id())
     }
 
     fn pass_on(below: &mut Below, signal: c_int, sender: pid_t) {
@@ -365,18 +383,5 @@ mod linux {
         // Behind the last end there is nothing, or a piece.
         let whole = pieces.nth(1).unwrap_or_default();
         String::from_utf8_lossy(whole).into_owned()
-    }
-
-    /// Processes that the kernel has ended for want of memory since it was started, also of a control group; 0 where it
-    /// does not tell.
-    fn ended_for_memory() -> u64 {
-        let all = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
-        let mut counts = all
-            .lines()
-            .filter_map(|line| line.strip_prefix("oom_kill "));
-        counts
-            .next()
-            .and_then(|count| count.trim().parse().ok())
-            .unwrap_or(0)
     }
 }

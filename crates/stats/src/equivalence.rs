@@ -10,11 +10,11 @@
 //! This file also estimates how many more rounds an undecided comparison needs.
 
 use crate::elementary::{exp, ln, ln_1p};
-use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::crossover::WithoutOrder;
 use crate::interval::{
-    Ratio, all_finite, is_level, mean, standard_error, t_quantile, t_ratio, variance,
+    Ratio, all_finite, chi_parts, is_level, mean, standard_error, t_quantile, t_ratio, variance,
 };
 use crate::looks::{FIRST_LOOK, one_sided_level, two_sided_level};
 use crate::resolution::hides;
@@ -311,21 +311,15 @@ struct Outlook {
 
 impl Outlook {
     fn new(log_differences: &[f64], resolution: f64, alpha: f64, margin: f64) -> Self {
-        /// Equally probable deviations the noise may have.
-        const PARTS: u32 = 16;
         let n = log_differences.len() as f64;
         let deviation = variance(log_differences).sqrt();
-        let spread = ChiSquared::new(n - 1.0).ok();
-        let at = |part: u32| {
-            let share = (f64::from(part) + 0.5) / f64::from(PARTS);
-            let chi = spread.map_or(n - 1.0, |spread| spread.inverse_cdf(share));
-            deviation * ((n - 1.0) / chi).sqrt()
-        };
+        let parts = chi_parts(log_differences.len()).into_iter();
+        let deviations = parts.map(|chi| deviation * ((n - 1.0) / chi).sqrt());
         Self {
             n,
             centre: mean(log_differences),
             deviation,
-            deviations: (0..PARTS).map(at).collect(),
+            deviations: deviations.collect(),
             resolution,
             alpha,
             margin,

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::elementary::{exp, ln};
-use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, StudentsT};
 
 /// An estimate on the ratio scale with its interval.
 ///
@@ -230,6 +230,30 @@ thread_local! {
     // All comparisons of a check have the same few levels and numbers of rounds, and each distance takes some ten
     // incomplete beta functions.
     static KNOWN_DISTANCES: RefCell<HashMap<(u64, u64), f64>> = RefCell::default();
+}
+
+/// Number of equally probable parts that a deviation to come is spread over.
+const PARTS: u32 = 16;
+
+/// The middles of these parts of chi squared with `values - 1` degrees of freedom, ascending.
+pub(crate) fn chi_parts(values: usize) -> Vec<f64> {
+    KNOWN_PARTS.with_borrow_mut(|(known, parts)| {
+        if *known != values {
+            let freedom = values as f64 - 1.0;
+            let spread = ChiSquared::new(freedom).ok();
+            let at = |part: u32| {
+                let share = (f64::from(part) + 0.5) / f64::from(PARTS);
+                spread.map_or(freedom, |spread| spread.inverse_cdf(share))
+            };
+            (*known, *parts) = (values, (0..PARTS).map(at).collect());
+        }
+        parts.clone()
+    })
+}
+
+thread_local! {
+    // All comparisons of a check have the same number of rounds, and each part takes many incomplete gamma functions.
+    static KNOWN_PARTS: RefCell<(usize, Vec<f64>)> = RefCell::default();
 }
 
 /// The `t > 0` beyond which `student` has probability `tail`, 0 < tail < 0.5.

@@ -7,6 +7,7 @@
 mod board;
 mod doing;
 mod preparing;
+mod view;
 
 pub(super) use self::preparing::Preparing;
 
@@ -14,14 +15,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
 use super::terminal::{columns, draws, error, set_view};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{self, Evidence, Verdict};
+use stackrace_judge::verdict::{CheckAnswer, Evidence, Look};
 use stackrace_results::record::{Now, NowFile};
 use stackrace_run::prepare::observer::WatchedRun;
 use stackrace_run::run::{SharedLedger, TrialStart, Watcher};
@@ -80,7 +81,7 @@ impl Progress {
     /// Begins to draw and to tell.
     pub(super) fn new(run: WatchedRun, quiet: bool, colour: bool) -> Self {
         let terminal = draws() && !quiet;
-        let bars = MultiProgress::new();
+        let bars = view::new();
         if !terminal {
             // Escape sequences would be noise in a file.
             bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
@@ -122,8 +123,8 @@ impl Progress {
 
     /// Returns true if an answer is worth a paragraph above the live view, which shows where all stand: it is another one
     /// than the last, or that was a while ago.
-    fn is_news(&self, verdict: &Verdict) -> bool {
-        let words = verdict.overall.iter().map(|one| one.word.name());
+    fn is_news(&self, answer: &CheckAnswer) -> bool {
+        let words = answer.words.iter().map(|word| word.name());
         let (words, now) = (words.collect(), SystemClock.now_ns());
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, at) = &*told;
@@ -171,7 +172,8 @@ impl Progress {
         // Judging costs more with each round, and changes only when one is complete.
         if self.terminal && state.standings_of != Some(evidence.rounds.len()) {
             state.standings_of = Some(evidence.rounds.len());
-            state.standings = report::standings(record, &verdict::judge(&evidence));
+            let look = Look::at(&evidence);
+            state.standings = report::standings(record, look.configurations(), look.overall());
         }
     }
 }
@@ -278,12 +280,12 @@ impl Watcher for Progress {
         }
     }
 
-    fn looked(&self, verdict: &Verdict) {
-        if !self.quiet && self.is_news(verdict) {
+    fn looked(&self, answer: &CheckAnswer) {
+        if !self.quiet && self.is_news(answer) {
             self.say(&format!(
                 "after round {}: {}",
-                verdict.rounds,
-                report::on_one_line(&verdict.sentence)
+                answer.rounds,
+                report::on_one_line(&answer.sentence)
             ));
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
 use super::super::terminal::{columns, draws, error, set_view};
@@ -56,7 +56,7 @@ impl Preparing {
         let line = (!quiet && draws()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let view = MultiProgress::new();
+            let view = super::view::new();
             set_view(Some(&view));
             let line = view.add(ProgressBar::new_spinner());
             line.set_style(style.tick_chars("|/-\\ "));

@@ -22,9 +22,6 @@ pub struct Verdict {
     pub settled: bool,
     /// All that is open is so because the figures are too coarse: no number of rounds would answer it.
     pub too_coarse: bool,
-    /// The sentence says what is sure on single workloads.
-    #[serde(skip)]
-    pub by_workload: bool,
     /// Complete rounds in the record.
     pub rounds: u32,
     /// Complete rounds the statements rest on; `None` if there are too few for any.
@@ -110,7 +107,7 @@ impl VerdictGrounds<'_> {
 
 fn dropped(rows: &[ConfigurationRow], name: &str) -> bool {
     let mut rows = rows.iter();
-    rows.any(|row| row.name == name && row.dropped_after.is_some())
+    rows.any(|row| row.dropped_after.is_some() && row.name == name)
 }
 
 impl Verdict {

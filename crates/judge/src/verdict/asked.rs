@@ -7,7 +7,7 @@
 use serde::Serialize;
 use stackrace_stats::FIRST_LOOK;
 
-use super::compared::comparison;
+use super::compared::on_figure;
 use super::enough::RequiredRow;
 use super::judge::judge;
 use super::sentence;
@@ -206,8 +206,12 @@ impl Asked {
         let comparisons: Vec<Comparison> = self
             .figures
             .iter()
-            .flat_map(|figure| self.sides.iter().map(move |sides| (figure, sides)))
-            .map(|(figure, sides)| comparison(&table, sides, *figure, alpha))
+            .flat_map(|figure| on_figure(&self.sides, *figure, alpha))
+            .map(|pair| {
+                let mut compared = pair.compared(&table);
+                compared.robust = pair.robust(&table, &compared.logs);
+                compared
+            })
             .collect();
         RunAnswer {
             run: head.run.clone(),

@@ -13,58 +13,71 @@ use stackrace_base::unit;
 /// Rounds from which the robust interval is given.
 const ROBUST_FROM: usize = 8;
 
-/// The comparison with its share of the error.
-pub(super) fn comparison(
-    table: &ObservationTable<'_>,
-    sides: &Sides,
-    figure: ComparedFigure,
-    alpha: f64,
-) -> Comparison {
-    // Imported results are numbered, not paired: pairing them by number would be arbitrary.
-    if table.evidence.imported {
-        return unpaired::comparison(table, (sides.a[0], sides.b[0]), figure);
+/// A comparison that is asked: two sides on a figure, with its share of the error.
+pub(super) struct AskedPair {
+    pub(super) sides: Sides,
+    pub(super) figure: ComparedFigure,
+    pub(super) alpha: f64,
+}
+
+impl AskedPair {
+    /// What the rounds say of it, without the second opinion.
+    pub(super) fn compared(&self, table: &ObservationTable<'_>) -> Comparison {
+        let (sides, figure) = (&self.sides, self.figure);
+        // Imported results are numbered, not paired: pairing them by number would be arbitrary.
+        if table.evidence.imported {
+            return unpaired::comparison(table, (sides.a[0], sides.b[0]), figure);
+        }
+        let head = table.evidence.head;
+        let pairs = sides.differences(table, figure);
+        let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
+        let without = sides.without_order(table, figure);
+        let resolution = sides.resolution(table, figure);
+        let said = stackrace_stats::state_in_order(
+            &plain,
+            without.as_ref(),
+            resolution,
+            self.alpha,
+            head.decide.margin,
+        );
+        let without = without.filter(|_| said.is_some_and(|said| said.without_order));
+        let order_effect = without.as_ref().map(|without| exp(without.effect));
+        let logs = without.map_or(plain, |without| without.differences);
+        let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
+        let interval = said.map(|said| Interval::from(said.ratio));
+        let printed = figure.is_printed(table.evidence);
+        let coarse = said.map_or_else(Coarseness::default, |said| Coarseness::of(&said, printed));
+        Comparison {
+            a: sides.a_name.clone(),
+            b: sides.b_name.clone(),
+            // Names instead of indices: a comparison is also written to files that are read without a
+            // record.
+            within: sides.within.clone(),
+            workload: figure.workload_name(head),
+            metric: figure.metric(head).cloned(),
+            ratio: interval,
+            values: values(table, sides, figure),
+            word,
+            text: fragment::fragment(word, interval, coarse),
+            rounds: pairs.iter().map(|(round, d)| (*round, exp(*d))).collect(),
+            robust: None,
+            order_effect,
+            coarse,
+            logs,
+        }
     }
-    let head = table.evidence.head;
-    let pairs = sides.differences(table, figure);
-    let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
-    let without = sides.without_order(table, figure);
-    let resolution = sides.resolution(table, figure);
-    let margin = head.decide.margin;
-    let said = stackrace_stats::state_in_order(&plain, without.as_ref(), resolution, alpha, margin);
-    let without = without.filter(|_| said.is_some_and(|said| said.without_order));
-    let order_effect = without.as_ref().map(|without| exp(without.effect));
-    let logs = without.map_or(plain, |without| without.differences);
-    let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
-    let interval = said.map(|said| Interval::from(said.ratio));
-    let robust = || {
+
+    /// The robust interval beside a comparison of such log differences.
+    pub(super) fn robust(&self, table: &ObservationTable<'_>, logs: &[f64]) -> Option<Interval> {
+        if logs.len() < ROBUST_FROM {
+            return None;
+        }
         let n = u32::try_from(logs.len()).ok()?;
         // The same error as the interval it stands beside, so that only the method differs.
-        let level = stackrace_stats::two_sided_level(alpha, n);
-        let robust = stackrace_stats::hodges_lehmann(&logs, level)?;
-        Some(robust.widened(resolution))
-    };
-    let printed = figure.is_printed(table.evidence);
-    let coarse = said.map_or_else(Coarseness::default, |said| Coarseness::of(&said, printed));
-    Comparison {
-        a: sides.a_name.clone(),
-        b: sides.b_name.clone(),
-        // Names instead of indices: a comparison is also written to files that are read without a
-        // record.
-        within: sides.within.clone(),
-        workload: figure.workload_name(head),
-        metric: figure.metric(head).cloned(),
-        ratio: interval,
-        values: values(table, sides, figure),
-        word,
-        text: fragment::fragment(word, interval, coarse),
-        rounds: pairs.iter().map(|(round, d)| (*round, exp(*d))).collect(),
-        robust: (logs.len() >= ROBUST_FROM)
-            .then(robust)
-            .flatten()
-            .map(Interval::from),
-        order_effect,
-        coarse,
-        logs,
+        let level = stackrace_stats::two_sided_level(self.alpha, n);
+        let robust = stackrace_stats::hodges_lehmann(logs, level)?;
+        let resolution = self.sides.resolution(table, self.figure);
+        Some(robust.widened(resolution).into())
     }
 }
 
@@ -92,31 +105,24 @@ fn values(
     Some((mean(&sides.a)?, mean(&sides.b)?))
 }
 
-/// The comparisons on the primary metric of each workload.
+/// These pairs on the primary metric of each workload, workload by workload.
 pub(super) fn on_each_workload(
     table: &ObservationTable<'_>,
     pairs: &[Sides],
     alpha: f64,
-) -> Vec<Comparison> {
-    let on = |w: usize| {
-        let figure = ComparedFigure::primary(w);
-        pairs
-            .iter()
-            .map(move |pair| comparison(table, pair, figure, alpha))
-    };
+) -> Vec<AskedPair> {
+    let on = |w: usize| on_figure(pairs, ComparedFigure::primary(w), alpha);
     (0..table.workloads()).flat_map(on).collect()
 }
 
-/// The comparisons over all workloads.
-pub(super) fn overall(
-    table: &ObservationTable<'_>,
-    pairs: &[Sides],
-    alpha: f64,
-) -> Vec<Comparison> {
-    let pairs = pairs.iter();
-    pairs
-        .map(|pair| comparison(table, pair, ComparedFigure::Overall, alpha))
-        .collect()
+/// These pairs on one figure.
+pub(super) fn on_figure(pairs: &[Sides], figure: ComparedFigure, alpha: f64) -> Vec<AskedPair> {
+    let asked = |sides: &Sides| AskedPair {
+        sides: sides.clone(),
+        figure,
+        alpha,
+    };
+    pairs.iter().map(asked).collect()
 }
 
 /// Notes for the reader on the order in a round, once for each workload where it is taken out of a comparison and

@@ -8,8 +8,8 @@
 use serde::Serialize;
 use stackrace_stats::Course;
 
-use super::course_memory::CourseMemory;
 use super::table::Evidence;
+use crate::audit::course;
 use stackrace_base::event::{Ended, PhaseObservation};
 use stackrace_base::unit;
 
@@ -59,27 +59,23 @@ type CoursedPhase<'a> = (&'a PhaseObservation, Option<Course>);
 pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
     let head = evidence.head;
     let mut all = Vec::new();
-    let fresh = CourseMemory::default();
-    let memory = evidence.courses.unwrap_or(&fresh);
     // In one pass: each configuration would go through the trials of all others.
     let mut of_each = vec![Vec::new(); head.workloads.len() * head.configurations.len()];
-    for (at, trial) in evidence.trials.iter().enumerate() {
+    for trial in evidence.trials.iter().copied() {
         let (t, w) = (trial.configuration, trial.workload);
         if trial.ended == Ended::Complete
             && t < head.configurations.len()
             && w < head.workloads.len()
         {
-            of_each[w * head.configurations.len() + t].push((at, *trial));
+            of_each[w * head.configurations.len() + t].push(trial);
         }
     }
     for w in 0..head.workloads.len() {
         for t in 0..head.configurations.len() {
             let mut phases: Vec<(&str, Vec<CoursedPhase<'_>>)> = Vec::new();
             let mine = &of_each[w * head.configurations.len() + t];
-            let coursed = mine
-                .iter()
-                .flat_map(|(at, trial)| trial.phases.iter().zip(memory.of(*at, trial)));
-            for (phase, course) in coursed {
+            for phase in mine.iter().flat_map(|trial| &trial.phases) {
+                let course = course(phase);
                 match phases.iter_mut().find(|(name, _)| *name == phase.name) {
                     Some((_, known)) => known.push((phase, course)),
                     None => phases.push((&phase.name, vec![(phase, course)])),

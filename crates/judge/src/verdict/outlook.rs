@@ -2,13 +2,10 @@
 
 use stackrace_stats::elementary::{ln, ln_1p};
 
-use super::answer::{Verdict, VerdictGrounds};
-use super::compared::{comparison, overall};
-use super::enough;
+use super::answer::VerdictGrounds;
 use super::shares::Shares;
-use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::ObservationTable;
 use stackrace_base::event::{Decide, Precision, Until};
 
 /// Returns true if more rounds would change nothing for those that did not fail: what is asked,
@@ -45,31 +42,12 @@ pub(super) fn state(table: &ObservationTable<'_>, checked: bool, settled: bool) 
     }
 }
 
-/// Returns true if the run may stop here, by what is asked of it now: it is answered, or no further round can answer
-/// what is open.
-pub fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
-    let settled = verdict.settled || verdict.too_coarse;
-    match decide.until {
-        Until::Never => false,
-        Until::Overall => settled && (verdict.too_coarse || sizes_known(verdict, decide)),
-        Until::Each => {
-            let gone = |c: &Comparison| verdict.dropped(&c.a) || verdict.dropped(&c.b);
-            let mut each = verdict.workloads.iter();
-            let closed = |c: &Comparison| is_closed(c) && is_known(c, decide.precision);
-            settled && each.all(|c| !c.within.is_empty() || closed(c) || gone(c))
-        }
-    }
-}
-
 /// Returns true if it is known how large each difference is that the sentence leads with.
-fn sizes_known(verdict: &Verdict, decide: &Decide) -> bool {
-    let open = open_sizes(
-        (&verdict.overall, &verdict.ranking, &verdict.workloads),
-        verdict.by_workload,
-        decide.precision,
-    );
+pub(super) fn sizes_known(judged: &VerdictGrounds<'_>, decide: &Decide) -> bool {
+    let of = (judged.overall, judged.ranking, judged.workloads);
+    let open = open_sizes(of, judged.by_workload, decide.precision);
     open.iter()
-        .all(|c| verdict.dropped(&c.a) || verdict.dropped(&c.b))
+        .all(|c| judged.dropped(&c.a) || judged.dropped(&c.b))
 }
 
 /// The comparisons of the answer whose interval is too wide to say how large the difference is: over all workloads
@@ -106,7 +84,7 @@ pub(super) fn is_known(comparison: &Comparison, precision: Precision) -> bool {
 }
 
 /// Returns true if more rounds would change nothing about a comparison.
-fn is_closed(comparison: &Comparison) -> bool {
+pub(super) fn is_closed(comparison: &Comparison) -> bool {
     comparison.word.decides() || comparison.coarse.undecidable
 }
 
@@ -122,41 +100,6 @@ pub(super) fn too_coarse(
     };
     let mut open = asked.iter().filter(|c| !c.word.decides()).peekable();
     open.peek().is_some() && open.all(|c| c.coarse.undecidable)
-}
-
-/// The workloads, by index, that further rounds should measure: all while the overall question is
-/// open or a run wants every round; then those on which a comparison is not decided yet. The overall
-/// figure needs every workload of a round.
-pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
-    let table = ObservationTable::new(evidence);
-    let all: Vec<usize> = (0..table.workloads()).collect();
-    let whole = sides::whole(&table);
-    let shares = Shares::of(&table, whole.len());
-    let ranking = overall(
-        &table,
-        &sides::ranked_sides(&table, ComparedFigure::Overall),
-        shares.overall,
-    );
-    let asked = overall(&table, &whole, shares.overall);
-    let (open, coarse) = (
-        !settled(&table, &asked, &ranking),
-        too_coarse(&table, &asked, &ranking),
-    );
-    let required = !enough::closed(&enough::rows(&table), &table);
-    if required || open && !coarse || evidence.head.decide.until != Until::Each {
-        return all;
-    }
-    // What is dropped is measured no more: its comparisons stay as open as they are.
-    let live: Vec<&Sides> = whole.iter().filter(|sides| sides.live(&table)).collect();
-    let decided = |w: usize, sides: &Sides| {
-        let figure = ComparedFigure::primary(w);
-        let compared = comparison(&table, sides, figure, shares.workload);
-        is_closed(&compared) && is_known(&compared, evidence.head.decide.precision)
-    };
-    let open = |w: &usize| !live.iter().all(|sides| decided(*w, sides));
-    let undecided: Vec<usize> = (0..table.workloads()).filter(open).collect();
-    // A run that goes on although all is decided measures all.
-    if undecided.is_empty() { all } else { undecided }
 }
 
 /// Number of further rounds that would decide, for each comparison with a probability of 80 %.

@@ -4,7 +4,16 @@ use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell, Verdi
 use super::table::{ComparedFigure, ObservationTable};
 use super::{slices, unpaired};
 
-/// Every configuration with its figures; best first where a ranking is asked.
+/// Metrics whose figures are wanted: working them out takes most of the time of a look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CellsOf {
+    /// The primary metric of each workload.
+    Primary,
+    /// All metrics.
+    All,
+}
+
+/// Every configuration with its figures on the primary metrics; best first where a ranking is asked.
 pub(super) fn rows(
     table: &ObservationTable<'_>,
     overall: &[Comparison],
@@ -33,7 +42,7 @@ pub(super) fn rows(
                 .and_then(|c| c.ratio.or_else(|| c.so_far())),
             baseline: false,
             too_few: false,
-            cells: cells(table, t),
+            cells: cells(table, t, CellsOf::Primary),
         })
         .collect();
     // Imported results without a metric in common have no baseline to be relative to.
@@ -66,11 +75,22 @@ pub(super) fn rows(
     rows
 }
 
-fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> {
+/// Adds the figures on all other metrics.
+pub(super) fn complete(table: &ObservationTable<'_>, rows: &mut [ConfigurationRow]) {
+    for row in rows {
+        row.cells = cells(table, row.configuration, CellsOf::All);
+    }
+}
+
+fn cells(table: &ObservationTable<'_>, configuration: usize, of: CellsOf) -> Vec<MetricCell> {
     let head = table.evidence.head;
     let mut cells = Vec::new();
     for (w, workload) in head.workloads.iter().enumerate() {
-        for (m, metric) in workload.metrics.iter().enumerate() {
+        let metrics = match of {
+            CellsOf::Primary => 1,
+            CellsOf::All => workload.metrics.len(),
+        };
+        for (m, metric) in workload.metrics.iter().take(metrics).enumerate() {
             let rounds: Vec<(u32, f64)> = (0..table.rounds.len())
                 .filter_map(|at| {
                     table

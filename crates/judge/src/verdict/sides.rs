@@ -124,13 +124,6 @@ impl Sides {
     }
 }
 
-/// The comparisons the study asks for, over everything.
-pub(super) fn whole(table: &ObservationTable<'_>) -> Vec<Sides> {
-    let mut all = sides(table);
-    all.retain(|sides| sides.within.is_empty());
-    all
-}
-
 /// The comparisons the study asks for, those over everything first.
 pub(super) fn sides(table: &ObservationTable<'_>) -> Vec<Sides> {
     let head = table.evidence.head;

@@ -1,6 +1,5 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
-use super::course_memory::CourseMemory;
 use crate::audit::SetUps;
 use stackrace_base::event::{
     Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded, WorkloadHead,
@@ -34,8 +33,6 @@ pub struct Evidence<'a> {
     pub imported: bool,
     /// Nothing is measured any more, unless the run is resumed.
     pub ended: bool,
-    /// Courses of trials that are known already; `None`: they are worked out now.
-    pub courses: Option<&'a CourseMemory>,
 }
 
 /// Configurations that are measured no more, each with the number of complete rounds it took part in.
@@ -98,7 +95,6 @@ impl<'a> Evidence<'a> {
             set_ups: SetUps::of(record.events()),
             imported: record.imported(),
             ended: record.ended().is_some(),
-            courses: None,
         }
     }
 
@@ -217,12 +213,30 @@ impl ComparedFigure {
 
 /// A value, and how finely it is known.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct Known<'a> {
+    trial: &'a Observation,
     value: f64,
-    /// Its logarithm, oriented so that larger is better: worked out once, because each comparison asks for it again.
+    /// What is compared of it. Worked out once for a primary metric, because each comparison asks for it again, and
+    /// for another one only when it is asked for.
+    primary: Option<OnLogScale>,
+}
+
+/// A value on the log scale.
+#[derive(Debug, Clone, Copy)]
+struct OnLogScale {
+    /// Its logarithm, oriented so that larger is better.
     ln: f64,
-    /// The width of one step on the log scale.
-    log_step: f64,
+    /// The width of one step.
+    step: f64,
+}
+
+impl OnLogScale {
+    fn of(trial: &Observation, value: f64, metric: usize, head: &MetricHead) -> Self {
+        Self {
+            ln: head.better.oriented_ln(value),
+            step: resolution::log_step(value, trial.step(metric)),
+        }
+    }
 }
 
 /// Values by configuration, workload, metric and round.
@@ -230,7 +244,7 @@ struct Known {
 pub(super) struct ObservationTable<'a> {
     pub(super) evidence: &'a Evidence<'a>,
     /// `[configuration][workload][metric][position in rounds]`
-    values: Vec<Vec<Vec<Vec<Option<Known>>>>>,
+    values: Vec<Vec<Vec<Vec<Option<Known<'a>>>>>>,
     /// Place in the order of the round of each trial that counts, none of one in slices:
     /// `[configuration][workload][position in rounds]`
     places: Vec<Vec<Vec<Option<usize>>>>,
@@ -245,7 +259,7 @@ impl<'a> ObservationTable<'a> {
         let head = evidence.head;
         let rounds = evidence.rounds.clone();
         let metrics = |w: usize| head.workloads[w].metrics.len();
-        let mut values: Vec<Vec<Vec<Vec<Option<Known>>>>> = (0..head.configurations.len())
+        let mut values: Vec<Vec<Vec<Vec<Option<Known<'a>>>>>> = (0..head.configurations.len())
             .map(|_| {
                 (0..head.workloads.len())
                     .map(|w| vec![vec![None; rounds.len()]; metrics(w)])
@@ -325,17 +339,21 @@ impl<'a> ObservationTable<'a> {
         metric: usize,
         at: usize,
     ) -> Option<f64> {
-        Some(self.known(configuration, workload, metric, at)?.value)
+        let known = self.values[configuration][workload].get(metric)?[at]?;
+        Some(known.value)
     }
 
-    fn known(
+    fn on_log_scale(
         &self,
         configuration: usize,
         workload: usize,
         metric: usize,
         at: usize,
-    ) -> Option<Known> {
-        self.values[configuration][workload].get(metric)?[at]
+    ) -> Option<OnLogScale> {
+        let known = self.values[configuration][workload].get(metric)?[at]?;
+        let head = &self.evidence.head.workloads[workload].metrics[metric];
+        let fresh = || OnLogScale::of(known.trial, known.value, metric, head);
+        Some(known.primary.unwrap_or_else(fresh))
     }
 
     /// Fineness of a figure: the width of one step on the log scale; 0 if there is no value.
@@ -348,8 +366,8 @@ impl<'a> ObservationTable<'a> {
     pub(super) fn apart(&self, either: &[usize], figure: ComparedFigure, at: usize) -> f64 {
         let of = |workload: usize, metric: usize| {
             let steps = either.iter().filter_map(|t| {
-                let known = self.known(*t, workload, metric, at)?;
-                Some(known.log_step)
+                let known = self.on_log_scale(*t, workload, metric, at)?;
+                Some(known.step)
             });
             steps.fold(0.0, f64::max)
         };
@@ -392,7 +410,8 @@ impl<'a> ObservationTable<'a> {
         match figure {
             ComparedFigure::Overall => self.overall_ln(configuration, at),
             ComparedFigure::Metric { workload, metric } => {
-                Some(self.known(configuration, workload, metric, at)?.ln)
+                let known = self.on_log_scale(configuration, workload, metric, at)?;
+                Some(known.ln)
             }
         }
     }
@@ -418,13 +437,13 @@ impl<'a> ObservationTable<'a> {
 }
 
 /// The value of a metric in a trial; `None` if it is no figure that has a logarithm.
-fn known(trial: &Observation, metric: usize, head: &MetricHead) -> Option<Known> {
+fn known<'a>(trial: &'a Observation, metric: usize, head: &MetricHead) -> Option<Known<'a>> {
     let value = trial.metrics.get(metric).copied().flatten()?;
     // Only a positive, finite figure has a logarithm.
     let usable = value.is_finite() && value > 0.0;
     usable.then(|| Known {
+        trial,
         value,
-        ln: head.better.oriented_ln(value),
-        log_step: resolution::log_step(value, trial.step(metric)),
+        primary: (metric == 0).then(|| OnLogScale::of(trial, value, metric, head)),
     })
 }

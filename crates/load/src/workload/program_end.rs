@@ -48,8 +48,15 @@ pub fn judged(
         said => format!("it said last: {said}"),
     };
     let command = shell(argv);
+    // A program that is killed says nothing of it, and one whose own process was killed says little.
+    let memory = match ran.out_of_memory {
+        0 => "",
+        _ => {
+            "; meanwhile the kernel ended processes for want of memory: give it more, or have it use less"
+        }
+    };
     Err(WorkloadError {
-        said: format!("`{command}` {how}; {said}"),
+        said: format!("`{command}` {how}{memory}; {said}"),
         cause: Some(FailureCause::Command {
             command,
             status: ran.status,
@@ -68,4 +75,24 @@ fn end_of(text: &str) -> String {
         from += 1;
     }
     text[from..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_ends_badly_while_memory_is_short_is_not_told_to_mend_itself_alone() {
+        let said = |out_of_memory| {
+            let killed = ProgramRun {
+                signal: Some(9),
+                out_of_memory,
+                ..ProgramRun::default()
+            };
+            judged(&["tool".into()], 1, killed).unwrap_err().said
+        };
+        assert_eq!(said(0), "`tool` was ended by signal 9; it said nothing");
+        let words = "signal 9; meanwhile the kernel ended processes for want of memory: ";
+        assert!(said(1).contains(words), "{}", said(1));
+    }
 }

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_engine::front::ended_for_memory;
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -82,6 +83,8 @@ pub struct ProgramRun {
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// Processes that the kernel ended for want of memory while it ran, of it or of others; 0 where it does not tell.
+    pub out_of_memory: u64,
     /// The reason why it was ended; `None` if it ended by itself.
     pub cut: Option<ProgramCut>,
     /// The beginning of what it printed.
@@ -110,31 +113,16 @@ pub struct ProgramRun {
 ///
 /// # Errors
 /// It is missing or cannot be started.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that starts processes"
-)]
 pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let not_started = |error: std::io::Error| HostError::NotStarted {
         command: shell(call.argv),
         cause: error.to_string(),
     };
-    let mut start = std::process::Command::new(found(call.argv)?);
     let real = with_real_names(&call.directory.to_string_lossy());
-    start
-        .args(call.argv.iter().skip(1))
-        .current_dir(call.directory)
-        // Figures are read from what it prints: one language, one decimal point.
-        .env("LC_ALL", "C")
-        .env("PATH", tools::path())
-        .envs(call.environment.iter().map(|(name, value)| (name, value)))
-        .env(DIRECTORY, &real)
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut start = to_start(call, &real)?;
     // What it leaves comes to this program from here on.
     let orphans = adopted::Orphans::expected(call.leaves_server);
+    let ended_before = ended_for_memory();
     let began = SystemClock.now_ns();
     let mut child = process::own(|| start.spawn()).map_err(not_started)?;
     let pid = Pid::from_child(&child);
@@ -170,6 +158,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     Ok(ProgramRun {
         status: status.code(),
         signal: status.signal(),
+        out_of_memory: ended_for_memory().saturating_sub(ended_before),
         cut,
         stdout: String::from_utf8_lossy(&stdout).into_owned(),
         stdout_cut,
@@ -182,6 +171,28 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         step_ns: 0,
         left,
     })
+}
+
+/// The program as it is started in a directory of this real name: in a group of its own, with its output kept.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that starts processes"
+)]
+fn to_start(call: &ProgramCall<'_>, real: &str) -> Result<std::process::Command, HostError> {
+    let mut start = std::process::Command::new(found(call.argv)?);
+    start
+        .args(call.argv.iter().skip(1))
+        .current_dir(call.directory)
+        // Figures are read from what it prints: one language, one decimal point.
+        .env("LC_ALL", "C")
+        .env("PATH", tools::path())
+        .envs(call.environment.iter().map(|(name, value)| (name, value)))
+        .env(DIRECTORY, real)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(start)
 }
 
 fn found(argv: &[OsString]) -> Result<PathBuf, HostError> {

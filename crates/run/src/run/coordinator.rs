@@ -9,7 +9,7 @@ use super::ledger::{Ledger, SharedLedger};
 use super::time_left::{NextRound, TimeLeft};
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
-use stackrace_judge::verdict::{self, CourseMemory, Evidence, State};
+use stackrace_judge::verdict::{self, Evidence, Look, State};
 use stackrace_load::workload::Slicing;
 use stackrace_remote::agent::message::Turn;
 use stackrace_study::plan;
@@ -110,10 +110,9 @@ impl Coordinator<'_> {
 
     fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {
         let decide = &self.study.decide;
-        let courses = CourseMemory::default();
         loop {
             let done = self.ledger.lock().record().complete_rounds().len() as u32;
-            if let Some(end) = self.look(done, &courses)? {
+            if let Some(end) = self.look(done)? {
                 return Ok(end);
             }
             if done >= decide.rounds_max {
@@ -172,17 +171,15 @@ impl Coordinator<'_> {
     }
 
     /// Checks the results after a round, from the third on.
-    fn look(&self, done: u32, courses: &CourseMemory) -> Result<Option<(Reason, String)>, Broken> {
+    fn look(&self, done: u32) -> Result<Option<(Reason, String)>, Broken> {
         if done < FIRST_LOOK {
             return Ok(None);
         }
-        let (verdict, dropped, whole, before) = {
+        let decide = &self.study.decide;
+        let (answer, dropped, whole, before, decided) = {
             let ledger = self.ledger.lock();
             let record = ledger.record();
-            let mut evidence = Evidence {
-                courses: Some(courses),
-                ..Evidence::of(record)
-            };
+            let mut evidence = Evidence::of(record);
             let before = record.checked_at(done);
             // The check is on record already, from an execution that ended right after it: what it
             // decided stands.
@@ -193,15 +190,25 @@ impl Coordinator<'_> {
             // The verdict of this check does not count the slices that end with it.
             let ended = whole.iter().map(|ended| (done, ended.clone()));
             evidence.slices_ended.extend(ended);
-            let verdict = verdict::judge(&evidence);
+            let look = Look::at(&evidence);
+            let stops = look.may_stop(decide);
             let dropped = match self.study.crash {
                 // One that is slower may be the one that keeps its promises.
                 Some(_) => Vec::new(),
                 // The run ends here: none is left out of anything.
-                None if verdict::may_stop(&verdict, &self.study.decide) => Vec::new(),
-                None => verdict::to_drop(&evidence, &self.study.decide),
+                None if stops => Vec::new(),
+                None => look.to_drop(decide),
             };
-            (verdict, dropped, whole, before)
+            let decided = match &self.study.crash {
+                // What is asked is what is kept; speed stands beside it.
+                Some(_) if decide.until == Until::Never => false,
+                Some(crash) => {
+                    let verdict = verdict::judge(&evidence);
+                    verdict::cuts_decide(record, &verdict, crash.cuts, crash.enough)
+                }
+                None => stops,
+            };
+            (look.answer(), dropped, whole, before, decided)
         };
         for ended in &whole {
             let name = &self.study.workload_heads[ended.workload].name;
@@ -212,29 +219,22 @@ impl Coordinator<'_> {
         if !before {
             self.append(Event::Checked {
                 rounds: done,
-                sentence: verdict.sentence.clone(),
+                sentence: answer.sentence.clone(),
                 dropped,
                 whole,
             })?;
         }
-        self.watcher.looked(&verdict);
-        let one_left = self.live().len() == 1 && verdict.state != State::TooFew;
-        let ledger = self.ledger.lock();
-        let record = ledger.record();
+        self.watcher.looked(&answer);
         // One that is alone because the others failed has not won.
-        let winner = one_left && !record.dropped().is_empty();
-        let decided = match &self.study.crash {
-            // What is asked is what is kept; speed stands beside it.
-            Some(_) if self.study.decide.until == Until::Never => false,
-            Some(crash) => verdict::cuts_decide(record, &verdict, crash.cuts, crash.enough),
-            None => verdict::may_stop(&verdict, &self.study.decide) || winner,
-        };
+        let one_left = self.live().len() == 1 && answer.state != State::TooFew;
+        let won = || !self.ledger.lock().record().dropped().is_empty();
+        let winner = self.study.crash.is_none() && one_left && won();
         // Stopped, but not answered: a script must not take it for an answer.
-        let reason = match verdict.too_coarse && !verdict.settled {
+        let reason = match answer.too_coarse {
             true => Reason::Resolution,
             false => Reason::Decided,
         };
-        Ok(decided.then_some((reason, verdict.sentence)))
+        Ok((decided || winner).then_some((reason, answer.sentence)))
     }
 
     /// The time that is left after so many rounds.
@@ -373,7 +373,7 @@ impl Coordinator<'_> {
     fn asked(&self, round: u32, in_slices: bool) -> Vec<(usize, TrialKind)> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let undecided = verdict::undecided_workloads(&Evidence::of(record));
+        let undecided = Look::at(&Evidence::of(record)).undecided_workloads();
         let workloads = self.with_those_before(undecided).into_iter();
         let kinds = |workload| match in_slices {
             true => trial_kinds(self.study, record, workload, round),

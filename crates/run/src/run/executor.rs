@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stackrace_engine::Control;
 
 use stackrace_base::event::Promised;
-use stackrace_judge::verdict::Verdict;
+use stackrace_judge::verdict::CheckAnswer;
 use stackrace_remote::agent::message::{RecoverOrder, Turn};
 
 /// Number of times that a trial is measured in one round at most: pauses that go on would never let it end.
@@ -111,7 +111,7 @@ pub trait Watcher: Send + Sync {
     /// A trial's next part begins.
     fn begins(&self, start: &TrialStart<'_>);
     /// The results were checked.
-    fn looked(&self, verdict: &Verdict);
+    fn looked(&self, answer: &CheckAnswer);
     /// The reader should know.
     fn warned(&self, text: &str);
 }

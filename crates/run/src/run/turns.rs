@@ -9,7 +9,7 @@ use super::crash::LedgerStream;
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
 use stackrace_base::event::Event;
 use stackrace_base::interrupt::Interrupt;
-use stackrace_judge::verdict::Verdict;
+use stackrace_judge::verdict::CheckAnswer;
 use stackrace_machine::host::local::Sink;
 use stackrace_remote::agent::connection::Replies;
 use stackrace_remote::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
@@ -58,7 +58,7 @@ impl Watcher for TurnReporter {
     }
 
     /// A worker takes no interim look at the data.
-    fn looked(&self, _verdict: &Verdict) {}
+    fn looked(&self, _answer: &CheckAnswer) {}
 
     fn warned(&self, text: &str) {
         let text = text.to_owned();

@@ -86,8 +86,8 @@ impl TextRow {
 }
 
 /// Heading of a column of intervals, with the confidence: `95 % interval`.
-pub(super) fn interval_name(verdict: &Verdict) -> String {
-    format!("{} interval", share(verdict.confidence))
+pub(super) fn interval_name(confidence: f64) -> String {
+    format!("{} interval", share(confidence))
 }
 
 /// A share that is mostly a round number: `95 %`, `99.5 %`.
@@ -240,7 +240,7 @@ pub(super) fn overall(head: &RunStarted, verdict: &Verdict) -> Option<TextTable>
         head: vec![
             "configuration".to_owned(),
             "ratio".to_owned(),
-            interval_name(verdict),
+            interval_name(verdict.confidence),
         ],
         text: Vec::new(),
         rows: verdict
@@ -307,7 +307,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tex
         head: vec![
             "configuration".to_owned(),
             "value".to_owned(),
-            interval_name(verdict),
+            interval_name(verdict.confidence),
             "rounds".to_owned(),
         ],
         text: Vec::new(),
@@ -429,7 +429,7 @@ pub(super) fn comparisons(verdict: &Verdict) -> Option<TextTable> {
             "comparison".to_owned(),
             "on".to_owned(),
             "ratio".to_owned(),
-            interval_name(verdict),
+            interval_name(verdict.confidence),
             "verdict".to_owned(),
         ],
         text: vec![1, 4],
@@ -459,7 +459,7 @@ pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<TextTable> {
             head: vec![
                 if by_comparison { "on" } else { "comparison" }.to_owned(),
                 "ratio".to_owned(),
-                interval_name(verdict),
+                interval_name(verdict.confidence),
                 "verdict".to_owned(),
             ],
             text: vec![3],
@@ -518,7 +518,7 @@ pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<TextTable> {
                 head: [
                     "on",
                     "ratio",
-                    &interval_name(verdict),
+                    &interval_name(verdict.confidence),
                     "published",
                     "inside",
                 ]

@@ -51,7 +51,7 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
         head: vec![
             "effect".to_owned(),
             "ratio".to_owned(),
-            content::interval_name(verdict),
+            content::interval_name(verdict.confidence),
             "verdict".to_owned(),
         ],
         text: vec![3],

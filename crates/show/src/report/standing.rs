@@ -1,7 +1,7 @@
 //! How the configurations of a run stand so far, for the live views: one figure each, with its interval.
 
 use super::{content, figure};
-use stackrace_judge::verdict::{Left, Verdict};
+use stackrace_judge::verdict::{Comparison, ConfigurationRow, Left};
 use stackrace_results::record::Record;
 
 /// Standings of all configurations.
@@ -30,11 +30,12 @@ pub struct Standing {
     pub left: Option<Left>,
 }
 
-/// The ratios over all workloads; before they can be had, the first workload's primary metric.
-pub fn standings(record: &Record, verdict: &Verdict) -> Standings {
-    let interval = content::interval_name(verdict);
+/// The ratios over all workloads; before they can be had, the first workload's primary metric. `rows` and `overall` are
+/// those of a verdict.
+pub fn standings(record: &Record, rows: &[ConfigurationRow], overall: &[Comparison]) -> Standings {
+    let interval = content::interval_name(record.head.decide.confidence);
     // The one the others are compared with has a ratio from the beginning: it alone says nothing.
-    let ratios = verdict.overall.iter().any(|one| one.ratio.is_some());
+    let ratios = overall.iter().any(|one| one.ratio.is_some());
     let first = record.head.workloads.first();
     let metric = first.and_then(|workload| workload.metrics.first());
     let of = match (ratios, first, metric) {
@@ -43,7 +44,7 @@ pub fn standings(record: &Record, verdict: &Verdict) -> Standings {
         _ => String::new(),
     };
     let unit = metric.map_or("", |metric| metric.unit.as_str());
-    let rows = verdict.configurations.iter().map(|row| {
+    let rows = rows.iter().map(|row| {
         // Until there are ratios, the first workload stands for all.
         let cell = content::primary(row, 0);
         let value = cell.and_then(|cell| cell.value);

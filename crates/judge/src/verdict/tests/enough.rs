@@ -38,16 +38,9 @@ fn devices(milliseconds: &[f64], seed: u64) -> Vec<Observation> {
 /// The verdict at which a run of this device stops, or its last one.
 fn verdict(truth: f64, seed: u64) -> Verdict {
     let (head, data) = (asked(&[&["a"]]), devices(&[truth], seed));
-    let looks = (3..=ROUNDS).map(|look| judge(&evidence(&head, &data, look)));
-    let mut last = None;
-    for verdict in looks {
-        let stops = may_stop(&verdict, &head.decide);
-        last = Some(verdict);
-        if stops {
-            break;
-        }
-    }
-    last.unwrap()
+    let stops = |look: &u32| *look == ROUNDS || may_stop(&evidence(&head, &data, *look));
+    let last = (3..=ROUNDS).find(stops).unwrap();
+    judge(&evidence(&head, &data, last))
 }
 
 #[test]
@@ -106,12 +99,13 @@ fn the_sentence_has_the_figure_the_interval_the_bound_and_the_margin() {
 fn of_several_configurations_it_is_said_which_ones_meet_it() {
     let head = asked(&[&["a"], &["b"], &["c"]]);
     let data = devices(&[5.0, 30.0, 10.0], 1);
-    let verdict = judge(&evidence(&head, &data, 20));
+    let proof = evidence(&head, &data, 20);
+    let verdict = judge(&proof);
     let said = "a meets it; b does not meet it; not certain yet whether c meets it. ";
     assert!(verdict.sentence.starts_with(said), "{}", verdict.sentence);
     assert_eq!(verdict.enough(), Some(Enough::Meets));
     assert_eq!(verdict.details.len(), 3, "{:?}", verdict.details);
-    assert!(!may_stop(&verdict, &head.decide), "c is open");
+    assert!(!may_stop(&proof), "c is open");
 }
 
 #[test]
@@ -132,12 +126,9 @@ fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
             phase.operations = vec![operation("fsync", count, 4096)];
             one.phases = vec![phase];
         }
-        let verdict = judge(&evidence(&head, &data, 20));
-        (
-            verdict.enough(),
-            may_stop(&verdict, &head.decide),
-            verdict.sentence,
-        )
+        let proof = evidence(&head, &data, 20);
+        let verdict = judge(&proof);
+        (verdict.enough(), may_stop(&proof), verdict.sentence)
     };
     assert_eq!(answered(5.0, 1000).0, Some(Enough::Meets));
     assert_eq!(answered(30.0, 999).0, Some(Enough::Fails));

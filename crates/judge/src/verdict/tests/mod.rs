@@ -16,6 +16,14 @@ mod order;
 mod rule;
 mod slices;
 
+fn may_stop(proof: &Evidence<'_>) -> bool {
+    Look::at(proof).may_stop(&proof.head.decide)
+}
+
+fn to_drop(proof: &Evidence<'_>) -> Vec<usize> {
+    Look::at(proof).to_drop(&proof.head.decide)
+}
+
 /// A head with the given configurations (name, levels) and number of workloads.
 pub(super) fn head(
     factors: &[&str],
@@ -112,7 +120,6 @@ pub(super) fn evidence<'a>(
         round_seconds: Some(10.0),
         imported: false,
         ended: false,
-        courses: None,
     }
 }
 

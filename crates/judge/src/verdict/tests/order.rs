@@ -1,8 +1,6 @@
 //! What coming first in a round does is no noise.
 
 use super::*;
-use stackrace_base::event::Event;
-use stackrace_results::record::{Record, sample};
 
 /// Rounds of two configurations, b 10 % better, in which the later one is 1.2 times as good on the first
 /// workload. Each workload has an order of its own.
@@ -55,30 +53,4 @@ fn an_order_that_never_changes_says_nothing_of_its_effect() {
     }
     let verdict = judge(&evidence(&head, &trials, 8));
     assert_eq!(verdict.overall[0].order_effect, None);
-}
-
-#[test]
-fn courses_that_are_remembered_change_no_verdict() {
-    let whole = sample::record(&sample::small());
-    let memory = CourseMemory::default();
-    let mut record = Record::begin(whole.lines[0].clone()).unwrap();
-    let mut checked = 0;
-    for line in whole.lines.iter().skip(1) {
-        record.push(line.clone());
-        if !matches!(line.event, Event::RoundFinished { .. }) {
-            continue;
-        }
-        let fresh = Evidence::of(&record);
-        let known = Evidence {
-            courses: Some(&memory),
-            ..fresh.clone()
-        };
-        let [fresh, known] = [fresh, known].map(|evidence| judge(&evidence));
-        checked += fresh.courses.len();
-        assert_eq!(
-            serde_json::to_string(&known).unwrap(),
-            serde_json::to_string(&fresh).unwrap()
-        );
-    }
-    assert!(checked > 0, "the sample has no courses");
 }

@@ -1,7 +1,6 @@
 //! When the question is answered, what is said while it is not, and how often that is wrong.
 
 use super::*;
-use crate::verdict::outlook::undecided_workloads;
 
 fn failed(trial: &mut Observation) {
     trial.ended = Ended::Failed {
@@ -19,7 +18,8 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
     for study in 0..studies {
         let data = trials(&head, 20, 0.03, 90_000 + study, |_, _| 1.0);
         for look in 3..=20 {
-            let verdict = judge(&evidence(&head, &data, look));
+            let proof = evidence(&head, &data, look);
+            let verdict = judge(&proof);
             let claims = |c: &Comparison| {
                 matches!(
                     c.word,
@@ -30,7 +30,7 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
                 wrong += 1;
                 break;
             }
-            if may_stop(&verdict, &head.decide) {
+            if may_stop(&proof) {
                 break;
             }
         }
@@ -54,13 +54,16 @@ fn a_comparison_stops_when_the_size_is_known_and_the_error_is_kept() {
         let (mut rounds, mut widths, mut wrong, mut missed) = (Vec::new(), Vec::new(), 0, 0);
         for study in 0..studies {
             let data = trials(&head, 30, noise, 70_000 + study, |t, _| [1.0, truth][t]);
-            let verdicts = (3..=30).map(|look| judge(&evidence(&head, &data, look)));
-            let mut verdicts = verdicts.inspect(|verdict| {
+            let looks = (3..=30).map(|look| {
+                let proof = evidence(&head, &data, look);
+                (judge(&proof), may_stop(&proof))
+            });
+            let mut looks = looks.inspect(|(verdict, _)| {
                 let ratio = verdict.overall[0].ratio.unwrap();
                 missed += u32::from(ratio.low > truth || ratio.high < truth);
             });
-            let stopped = |v: &Verdict| v.rounds == 30 || may_stop(v, &head.decide);
-            let verdict = verdicts.find(stopped).unwrap();
+            let stopped = |(verdict, stops): &(Verdict, bool)| verdict.rounds == 30 || *stops;
+            let (verdict, _) = looks.find(stopped).unwrap();
             let claims = verdict.overall[0].word;
             wrong += u32::from(truth == 1.0 && claims.decides() && !claims.is_tie());
             let ratio = verdict.overall[0].ratio.unwrap();
@@ -105,7 +108,7 @@ fn a_direction_alone_ends_a_quick_run_and_a_narrower_interval_is_asked_for_by_it
     let data = trials(&head, 60, 0.06, 3, |t, _| [1.0, 1.5][t]);
     let mut stops = |precision| {
         head.decide.precision = precision;
-        let stops = |look: &u32| may_stop(&judge(&evidence(&head, &data, *look)), &head.decide);
+        let stops = |look: &u32| may_stop(&evidence(&head, &data, *look));
         (3..=60).find(stops).unwrap()
     };
     let rounds = [
@@ -130,7 +133,7 @@ fn a_run_that_ended_before_the_size_was_known_says_so_and_how_to_go_on() {
     };
     let verdict = judge(&ended);
     assert_eq!(verdict.state, State::Decided, "{}", verdict.sentence);
-    assert!(!may_stop(&verdict, &head.decide));
+    assert!(!may_stop(&ended));
     let words =
         "How much faster is known only roughly; `stackrace resume r --until-decided` takes about";
     assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
@@ -235,8 +238,8 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
         "{}",
         verdict.sentence
     );
-    assert!(to_drop(&proof, &head.decide).contains(&2));
-    assert!(!to_drop(&proof, &head.decide).contains(&1));
+    assert!(to_drop(&proof).contains(&2));
+    assert!(!to_drop(&proof).contains(&1));
 }
 
 /// "Every round" is asked of every configuration.
@@ -244,9 +247,9 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
 fn nothing_is_dropped_from_a_study_that_wants_every_round() {
     let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
     let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
-    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [2]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [2]);
     head.decide.until = Until::Never;
-    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [0; 0]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0; 0]);
 }
 
 /// "At least 1.4 times as fast" is no good answer where it is 3.5 times.
@@ -260,7 +263,7 @@ fn a_level_is_measured_until_its_difference_is_known() {
             .word
             .decides()
     };
-    let dropped = |rounds| to_drop(&evidence(&head, &data, rounds), &head.decide).contains(&2);
+    let dropped = |rounds| to_drop(&evidence(&head, &data, rounds)).contains(&2);
     let first = |so: &dyn Fn(u32) -> bool| (3..=12).find(|rounds| so(*rounds)).unwrap();
     let (decided, dropped) = (first(&decided), first(&dropped));
     assert!(decided < dropped, "{decided} {dropped}");
@@ -273,10 +276,9 @@ fn rounds_go_to_the_levels_that_are_not_answered() {
     let mut head = head(&["replication"], &levels, 2, Some("replication"));
     let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 0.97, 0.7][t]);
     let open = |rounds| !judge(&evidence(&head, &data, rounds)).settled;
-    let rounds =
-        (3..=8).find(|rounds| !to_drop(&evidence(&head, &data, *rounds), &head.decide).is_empty());
+    let rounds = (3..=8).find(|rounds| !to_drop(&evidence(&head, &data, *rounds)).is_empty());
     let rounds = rounds.unwrap();
-    assert_eq!(to_drop(&evidence(&head, &data, rounds), &head.decide), [2]);
+    assert_eq!(to_drop(&evidence(&head, &data, rounds)), [2]);
     assert!(open(rounds), "the other one is open");
     // It is measured no more, and what was said of it stands.
     let mut rest = data.clone();
@@ -292,7 +294,7 @@ fn rounds_go_to_the_levels_that_are_not_answered() {
     let notes = verdict.notes.join("; ");
     assert!(!notes.contains("lacks"), "{notes}");
     head.decide.until = Until::Never;
-    assert!(to_drop(&evidence(&head, &data, rounds), &head.decide).is_empty());
+    assert!(to_drop(&evidence(&head, &data, rounds)).is_empty());
 }
 
 #[test]
@@ -319,7 +321,7 @@ fn the_baseline_never_moves_and_is_never_dropped() {
         let verdict = judge(&evidence(&head, &data, rounds));
         assert!(verdict.overall.iter().all(|c| c.a == "a"), "{rounds}");
         assert!(verdict.ranking.iter().all(|c| c.a == "c"), "{rounds}");
-        assert!(!to_drop(&evidence(&head, &data, rounds), &head.decide).contains(&0));
+        assert!(!to_drop(&evidence(&head, &data, rounds)).contains(&0));
     }
 }
 
@@ -327,9 +329,9 @@ fn the_baseline_never_moves_and_is_never_dropped() {
 fn none_is_dropped_after_the_last_round() {
     let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
     let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
-    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [2]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [2]);
     head.decide.rounds_max = 8;
-    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [0; 0]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0; 0]);
 }
 
 /// One that failed is neither beaten nor dropped: the answer says it failed, and stays open.
@@ -354,7 +356,7 @@ fn one_that_failed_makes_no_other_the_winner() {
         verdict.sentence
     );
     // Nothing more can be found out about the others.
-    assert!(may_stop(&verdict, &head.decide));
+    assert!(may_stop(&proof));
 }
 
 #[test]
@@ -390,7 +392,7 @@ fn rounds_go_to_the_workloads_that_are_not_decided() {
     let data = trials(&head, 6, 0.01, 5, |t, w| {
         if t == 1 { [1.3, 1.3, 1.035][w] } else { 1.0 }
     });
-    let open = |rounds| undecided_workloads(&evidence(&head, &data, rounds));
+    let open = |rounds| Look::at(&evidence(&head, &data, rounds)).undecided_workloads();
     assert_eq!(open(2), [0, 1, 2]);
     assert_eq!(open(6), [2]);
     // The rounds without the others are no gap, and no claim on them is lost.
@@ -405,7 +407,8 @@ fn rounds_go_to_the_workloads_that_are_not_decided() {
     assert_eq!(verdict.workloads[0].rounds.len(), 5);
     assert!(verdict.workloads[0].word.decides());
     head.decide.until = Until::Overall;
-    assert_eq!(undecided_workloads(&evidence(&head, &data, 6)), [0, 1, 2]);
+    let proof = evidence(&head, &data, 6);
+    assert_eq!(Look::at(&proof).undecided_workloads(), [0, 1, 2]);
 }
 
 /// A configuration that failed before a round was complete was never out of a race, and a baseline is no measurement of

@@ -24,7 +24,7 @@ use stackrace_base::event::{
 };
 use stackrace_base::setting::SettingDoc;
 use stackrace_base::time::Clock;
-use stackrace_judge::verdict::Verdict;
+use stackrace_judge::verdict::CheckAnswer;
 use stackrace_load::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_machine::host::plan::{Fault, PlanHost};
 use stackrace_machine::journal::Journal;
@@ -201,7 +201,7 @@ impl Watcher for Storyteller<'_> {
         tell(format!("{} {}", start.part, configuration.levels[0]));
     }
 
-    fn looked(&self, _verdict: &Verdict) {}
+    fn looked(&self, _answer: &CheckAnswer) {}
 
     fn warned(&self, text: &str) {
         self.steps();
@@ -214,7 +214,7 @@ struct Unwatched;
 
 impl Watcher for Unwatched {
     fn begins(&self, _start: &TrialStart<'_>) {}
-    fn looked(&self, _verdict: &Verdict) {}
+    fn looked(&self, _answer: &CheckAnswer) {}
     fn warned(&self, _text: &str) {}
 }
 

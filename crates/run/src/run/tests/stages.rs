@@ -214,7 +214,7 @@ impl Watcher for AtPart {
             self.0.comes_to(stage).unwrap();
         }
     }
-    fn looked(&self, _verdict: &Verdict) {}
+    fn looked(&self, _answer: &CheckAnswer) {}
     fn warned(&self, _text: &str) {}
 }
 

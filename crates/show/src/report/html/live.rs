@@ -14,7 +14,7 @@ use stackrace_results::record::{Now, Record};
 pub fn race(record: &Record, verdict: &Verdict) -> Markup {
     let done = verdict.rounds;
     let most = record.head.decide.rounds_max;
-    let standings = standings(record, verdict);
+    let standings = standings(record, &verdict.configurations, &verdict.overall);
     let configurations = standings.rows.iter();
     let live = configurations.filter(|row| row.left.is_none()).count();
     // Even if all have failed, the bar needs a length.
