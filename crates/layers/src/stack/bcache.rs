@@ -145,6 +145,39 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
+impl Bcache {
+    /// Sets what the tool cannot, and reads back what is in force.
+    fn in_force(&self, host: &dyn Host, disk: &str, set: &Path) -> Result<Vec<Fact>, LayerError> {
+        let about = |file: &str| format!("{NAME}/{file}");
+        let write = |file: &str, text: &str| host.write_text(&place(disk).join(file), text);
+        // The tool knows two of the modes, the driver all of them.
+        write("cache_mode", self.mode)?;
+        write("sequential_cutoff", &self.cutoff.to_string())?;
+        let mode = lent::told(host, disk, &about("cache_mode"))?;
+        if block::chosen(&mode) != self.mode || !stands(host, set) {
+            return Err(LayerError::refused(
+                format!(
+                    "{disk} has the mode {mode} although {} was asked",
+                    self.mode
+                ),
+                "see what the kernel says: dmesg | tail",
+            ));
+        }
+        // Sizes as the driver writes them, which rounds: they are told and not compared.
+        Ok(vec![
+            Fact::new("mode", self.mode),
+            Fact::new(
+                "bucket size",
+                host.read_text(&set.join("bucket_size"))?.trim(),
+            ),
+            Fact::new(
+                "past the cache from",
+                lent::told(host, disk, &about("sequential_cutoff"))?,
+            ),
+        ])
+    }
+}
+
 /// Returns true if the driver knows a cache.
 fn stands(host: &dyn Host, set: &Path) -> bool {
     host.read_text(&set.join("bucket_size")).is_ok()
@@ -282,34 +315,8 @@ impl Layer for Bcache {
             host.write_text(&register, &device.to_string_lossy())?;
         }
         let disk = appeared(host, CACHED, &device)?;
-        let about = |file: &str| format!("{NAME}/{file}");
-        let write = |file: &str, text: &str| host.write_text(&place(&disk).join(file), text);
-        // The tool knows two of the modes, the driver all of them.
-        write("cache_mode", self.mode)?;
-        write("sequential_cutoff", &self.cutoff.to_string())?;
-        let mode = lent::told(host, &disk, &about("cache_mode"))?;
-        if block::chosen(&mode) != self.mode || !stands(host, &set) {
-            return Err(LayerError::refused(
-                format!(
-                    "{disk} has the mode {mode} although {} was asked",
-                    self.mode
-                ),
-                "see what the kernel says: dmesg | tail",
-            ));
-        }
-        // Sizes as the driver writes them, which rounds: they are told and not compared.
-        let facts = vec![
-            Fact::new("mode", self.mode),
-            Fact::new(
-                "bucket size",
-                host.read_text(&set.join("bucket_size"))?.trim(),
-            ),
-            Fact::new(
-                "past the cache from",
-                lent::told(host, &disk, &about("sequential_cutoff"))?,
-            ),
-            sizes.fact(),
-        ];
+        let mut facts = self.in_force(host, &disk, &set)?;
+        facts.push(sizes.fact());
         Ok(StandingLayer {
             devices: vec![disk.clone()],
             ..StandingLayer::new(
