@@ -7,11 +7,11 @@ use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
-use stackrace_judge::verdict::{Enough, State, Verdict};
+use stackrace_judge::verdict::{Enough, Placed, State, Verdict};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::run::{Ledger, Reason};
-use stackrace_show::report::{self, Placed};
+use stackrace_show::report;
 
 /// Lines of the answer: with those that say where it is kept, a screen of 24.
 const ANSWER_LINES: usize = 20;

@@ -12,13 +12,12 @@ use crate::commands::compare::{self, CompareRequest};
 use crate::commands::standing;
 use stackrace_base::event::split;
 use stackrace_base::unit;
-use stackrace_judge::verdict::Verdict;
+use stackrace_judge::verdict::{Placed, Verdict};
 use stackrace_places::place::options::AskedPlace;
 use stackrace_results::record::Record;
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::prepare::observer::Observer as _;
 use stackrace_run::prepare::study_file::Overrides;
-use stackrace_show::report::Placed;
 use stackrace_study::purpose::{self, Purpose, RequiredBound};
 
 /// Carries out `stackrace check`; gives its exit code.

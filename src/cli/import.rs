@@ -8,7 +8,7 @@ use super::setting::Setting;
 use super::words::unknown;
 use crate::commands::import;
 use stackrace_load::tools::importers;
-use stackrace_show::report::Placed;
+use stackrace_judge::verdict::Placed;
 
 /// Carries out `stackrace import`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {

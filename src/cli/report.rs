@@ -12,9 +12,9 @@ use super::terminal::{error, print, print_data, print_styled, say};
 use super::words::not_read;
 use crate::commands::{compare, standing};
 use stackrace_judge::published;
-use stackrace_judge::verdict::{self, Beside, Evidence, Verdict};
+use stackrace_judge::verdict::{self, Beside, Evidence, Placed, Verdict};
 use stackrace_results::record::Record;
-use stackrace_show::report::{self, Placed, ReportOptions};
+use stackrace_show::report::{self, ReportOptions};
 
 pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     let format = form(&verb)?;

@@ -3,10 +3,11 @@
 use stackrace_base::setting::Value;
 use stackrace_base::unit;
 use stackrace_drives::{Card, Claim, Load, Origin};
-use stackrace_judge::verdict::{Evidence, MetricCell, Verdict, judge};
+use stackrace_judge::verdict::{
+    AgainstPast, AmongDrives, Evidence, MetricCell, ModelledDrive, Placed, Verdict, judge,
+};
 use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
-use stackrace_show::report::{AgainstPast, AmongDrives, ModelledDrive, Placed};
 use stackrace_stats::elementary::ln;
 use stackrace_stats::{mean, median, t_quantile, variance};
 use stackrace_study::purpose::{Purpose, PurposeWorkload, SizedBy, WorkloadSize};

@@ -78,7 +78,7 @@ pub(super) fn reported(record: &Record) {
     }
     stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |width| ReportOptions {
-        placed: report::Placed::default(),
+        placed: verdict::Placed::default(),
         beside: None,
         lines_max: None,
         screen: report::Screen { width },

@@ -1,8 +1,7 @@
 //! What a form of report is, and what its reader's side is like.
 
-use super::placed::Placed;
 use super::screen::Screen;
-use stackrace_judge::verdict::{Beside, Verdict};
+use stackrace_judge::verdict::{Beside, Placed, Verdict};
 use stackrace_results::record::Record;
 
 /// One form of report.

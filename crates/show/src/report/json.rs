@@ -5,11 +5,10 @@
 use serde::Serialize;
 
 use super::form::{ReportForm, ReportOptions};
-use super::placed::Placed;
 use super::{audited, content, durability};
 use stackrace_base::event::{LayerFacts, Observation, RunStarted};
 use stackrace_judge::audit::Audit;
-use stackrace_judge::verdict::{Beside, DurabilityRow, Verdict};
+use stackrace_judge::verdict::{Beside, DurabilityRow, Placed, Verdict};
 use stackrace_results::record::Record;
 
 /// Version of this form; a field never changes its meaning.

@@ -24,7 +24,6 @@ mod junit;
 mod latencies;
 mod markdown;
 mod picture;
-mod placed;
 mod published;
 mod render;
 mod screen;
@@ -46,7 +45,6 @@ pub use junit::{junit, junit_required};
 pub use picture::pictures;
 #[cfg(feature = "png")]
 pub use picture::png::Painter;
-pub use placed::{AgainstPast, AmongDrives, ModelledDrive, Placed};
 pub use published::{FORMS as PUBLISHED_FORMS, published};
 pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
