@@ -25,7 +25,7 @@ pub fn cleaned(
         store: store.to_path_buf(),
         peers,
         list,
-        called: Some(host.name().to_owned()).filter(|name| name != HERE),
+        named_by: host.named_by().to_vec(),
     })
 }
 
@@ -55,10 +55,19 @@ impl LeftThere {
 
 impl LeftThere {
     /// Tells it, with the command that cleans it; `peers` are its options for further machines.
-    pub fn tell(&self, observer: &dyn Observer, store: &WorkerStore, to: &str, peers: &[&str]) {
-        let what = format!("{} is left on {to}: {}", store.path.shown(), self.why);
+    pub fn tell(
+        &self,
+        observer: &dyn Observer,
+        store: &WorkerStore,
+        host: &RemoteHost,
+        peers: &[&str],
+    ) {
+        let path = store.path.shown();
+        let what = format!("{path} is left on {}: {}", host.name(), self.why);
+        let options = host.named_by().iter().map(String::as_str);
+        let words = ["clean"].into_iter().chain(options);
         let next = match self.first.is_empty() {
-            true => again(&[&["clean", "--on", to], peers].concat()),
+            true => again(&words.chain(peers.iter().copied()).collect::<Vec<_>>()),
             false => self.first.clone(),
         };
         observer.warn(&what, &next);

@@ -45,6 +45,7 @@ impl Peer {
     /// The machine as a host; the sink is told of every command. `first` is what cleans the first machine.
     pub fn host(&self, sink: Sink, first: &str) -> RemoteHost {
         RemoteHost {
+            named_by: Vec::new(),
             cleaned_by: format!("{first} --peer {}", self.address.name),
             name: self.address.name.clone(),
             machine: self.machine,
@@ -62,23 +63,44 @@ pub struct RemoteHost {
     connection: Arc<Connection>,
     /// Address of it as a peer; `None` if the coordinator itself asks it.
     peer: Option<PeerAddress>,
-    /// Command that removes what is left on it.
+    /// Options of the command line that name it, and the command that removes what is left on it.
+    named_by: Vec<String>,
     cleaned_by: String,
     sink: Sink,
+}
+
+/// The command that removes what is left on a machine that these options of the command line name.
+pub fn clean_command(named_by: &[String]) -> String {
+    let words = named_by.iter().map(String::as_str);
+    again(&std::iter::once("clean").chain(words).collect::<Vec<_>>())
 }
 
 impl RemoteHost {
     /// The machine at the other end of a coordinator's connection.
     pub fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
-        let name = name.into();
         Self {
-            cleaned_by: again(&["clean", "--on", &*name]),
-            name,
+            named_by: Vec::new(),
+            cleaned_by: again(&["clean"]),
+            name: name.into(),
             machine: COORDINATOR,
             connection: Arc::clone(connection),
             peer: None,
             sink: Arc::new(|_| ()),
         }
+    }
+
+    /// Takes the options of the command line that name it.
+    pub fn with_named_by(self, options: &[String]) -> Self {
+        Self {
+            cleaned_by: clean_command(options),
+            named_by: options.to_vec(),
+            ..self
+        }
+    }
+
+    /// Options of the command line that name it; none if it is the one that is typed at, a guest or a peer.
+    pub fn named_by(&self) -> &[String] {
+        &self.named_by
     }
 
     fn error(&self, said: impl ToString, next: &str, kind: std::io::ErrorKind) -> HostError {

@@ -87,6 +87,8 @@ pub struct Way {
     /// Words of a command that runs those that follow on that machine, with its input and output here:
     /// `srun --nodelist=n1`. `None` if it is reached with ssh.
     pub launcher: Option<Vec<String>>,
+    /// Options of the command line that name the machine, and how it is reached.
+    pub named_by: Vec<String>,
     /// Says that the machine is not waited for any longer.
     pub stop: StopAsked,
 }
@@ -95,6 +97,8 @@ pub struct Way {
 /// what the worker there does is then interrupted.
 pub struct Remote {
     to: Destination,
+    /// Options of the command line that name it.
+    named_by: Vec<String>,
     connection: Arc<Connection>,
     found: Found,
 }
@@ -186,6 +190,7 @@ impl Remote {
         beat(&connection);
         Ok(Self {
             to: way.to.clone(),
+            named_by: way.named_by.clone(),
             connection,
             found,
         })
@@ -208,7 +213,7 @@ impl Remote {
 
     /// The machine as a host, reached over this connection.
     pub fn host(&self) -> RemoteHost {
-        RemoteHost::direct(self.to(), &self.connection)
+        RemoteHost::direct(self.to(), &self.connection).with_named_by(&self.named_by)
     }
 
     /// A store there for something that is done now: a name of ours, so that it can be removed whole.

@@ -258,7 +258,7 @@ fn a_refusal_keeps_its_code_and_a_worker_that_fails_answers() {
         store: PathBuf::new(),
         peers: Vec::new(),
         list: true,
-        called: None,
+        named_by: Vec::new(),
     });
     assert!(failed.unwrap_err().to_string().contains("a bug"));
 }

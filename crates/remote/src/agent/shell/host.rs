@@ -7,9 +7,10 @@ use super::owner::only_root_renames;
 use super::program::{self, Timer};
 use super::things::{AsksPath, ShellReads};
 use super::{mounts, quoted, quoted_all, room};
+use crate::agent::remote_host::clean_command;
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
-use stackrace_base::event::{CommandRun, Fact, StorageIdentity, again};
+use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
@@ -82,6 +83,7 @@ impl ShellHost {
             .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
         let about = about::facts(&whole, &timer);
         line.wait_for_ever();
+        let agentless = ["--agent", "none"].map(str::to_owned);
         Ok(Self {
             way: way.clone(),
             line: Mutex::new(Some(line)),
@@ -92,7 +94,7 @@ impl ShellHost {
             work: Mutex::default(),
             broke: Mutex::default(),
             sink: Mutex::new(Arc::new(|_| ())),
-            cleaned_by: again(&["clean", "--on", &way.to.to_string(), "--agent", "none"]),
+            cleaned_by: clean_command(&[&*way.named_by, &agentless].concat()),
             user_commands: UserCommands::default(),
         })
     }
