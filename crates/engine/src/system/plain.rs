@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Gid, OFlags, Stat, Uid, fstat, statat};
 use rustix::io::Errno;
@@ -451,6 +452,14 @@ pub fn take_host_name(_name: &str) -> Result<(), Errno> {
 /// # Errors
 /// Always.
 pub fn enter_network(_namespace: BorrowedFd<'_>) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: the call is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn give_up_on_server(_mount_point: &Path) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::stack::common::lasting::LastingState;
 use crate::stack::error::LayerError;
+use crate::stack::served::ServedShares;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{FixedDevice, Host};
 use stackrace_machine::journal::EntryId;
@@ -31,6 +32,8 @@ pub(super) struct StackParts {
     pub(super) backing: Vec<(usize, PathBuf)>,
     /// Directories in which the workload runs on other machines, by machine.
     pub(super) others: Vec<(usize, PathBuf)>,
+    /// Shares that another of its machines serves.
+    pub(super) served: ServedShares,
     /// Real disks: an open file keeps others from taking them until the stack is torn down.
     pub(super) held: Vec<FixedDevice>,
 }

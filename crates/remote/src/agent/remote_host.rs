@@ -112,7 +112,7 @@ impl RemoteHost {
         }
     }
 
-    fn lost(&self, error: &ConnectionError) -> HostError {
+    fn unreached(&self, error: &ConnectionError) -> HostError {
         let said = format!("cannot be reached: {error}");
         self.error(said, &error.next, std::io::ErrorKind::NotConnected)
     }
@@ -124,13 +124,13 @@ impl RemoteHost {
         loop {
             let opened = self.connection.open(self.machine, &request);
             let reply = opened.and_then(|conversation| conversation.receive());
-            match reply.map_err(|error| self.lost(&error))? {
+            match reply.map_err(|error| self.unreached(&error))? {
                 // A guest whose power was cut may be starting.
                 WorkerReply::Undelivered {
                     may_return: true, ..
                 } => SystemClock.sleep(RETRY),
                 WorkerReply::Undelivered { why, .. } => {
-                    return Err(self.lost(&ConnectionError::new(why)));
+                    return Err(self.unreached(&ConnectionError::new(why)));
                 }
                 WorkerReply::Failed(error) => return Err(error.heard(&self.name)),
                 WorkerReply::Refused { text, next, .. } => {
@@ -308,6 +308,10 @@ impl Host for RemoteHost {
     fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
         let names: Vec<String> = self.ask(Verb::List { path: path.into() })?;
         Ok(argv(names))
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.connection.lost_since(self.machine)
     }
 
     fn answers(&self) -> Result<(), HostError> {
