@@ -215,7 +215,7 @@ pub fn widen_pipe(pipe: impl AsFd, bytes: usize) -> Result<(), Errno> {
 ///
 /// # Errors
 /// The system's.
-pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+pub fn statx_cached(path: &Path) -> Result<Statx, Errno> {
     statx(
         rustix::fs::CWD,
         path,
@@ -237,7 +237,7 @@ pub fn file_system_kind(fd: impl AsFd) -> Result<u32, Errno> {
 ///
 /// # Errors
 /// The system's.
-pub fn make_pipe(path: &std::path::Path) -> Result<(), Errno> {
+pub fn make_pipe(path: &Path) -> Result<(), Errno> {
     let (kind, mode) = (FileType::Fifo, Mode::RUSR | Mode::WUSR);
     rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0)
 }

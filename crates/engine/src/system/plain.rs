@@ -475,7 +475,7 @@ pub fn widen_pipe(_pipe: impl AsFd, _bytes: usize) -> Result<(), Errno> {
 ///
 /// # Errors
 /// The system's.
-pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+pub fn statx_cached(path: &Path) -> Result<Statx, Errno> {
     statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::TYPE)
 }
 
@@ -491,7 +491,7 @@ pub fn file_system_kind(_fd: impl AsFd) -> Result<u32, Errno> {
 ///
 /// # Errors
 /// Always.
-pub fn make_pipe(_path: &std::path::Path) -> Result<(), Errno> {
+pub fn make_pipe(_path: &Path) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
 }
 
