@@ -8,27 +8,12 @@ use super::standing::StandingStack;
 use stackrace_engine::system::{give_up_on_server, syncfs};
 use stackrace_machine::host::Host;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Interval at which it is looked whether the server is lost, and at which what waits for it is made to fail.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// Shares of a stack that are served by another of its machines.
-#[derive(Debug, Default)]
-pub(super) struct ServedShares {
-    /// Where they are mounted, on the first machine.
-    pub(super) mounted_at: Vec<PathBuf>,
-    /// True once one of the stack's other machines was lost.
-    lost: AtomicBool,
-}
-
-impl ServedShares {
-    fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
-    }
-}
 
 impl StandingStack {
     /// Does a part of a trial. If the machine that serves the stack is lost meanwhile, what waits for it fails.

@@ -1,6 +1,5 @@
 //! The store of a worker on another machine: where its journals are, found again wherever it is by then.
 
-use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,7 +7,7 @@ use std::sync::OnceLock;
 use stackrace_machine::host::{Host, HostError, MadeThing, Whereabouts};
 use stackrace_machine::journal;
 use stackrace_remote::agent::message::{CleanAnswer, ExecRequest, PeerAddress};
-use stackrace_remote::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::remote_host::{RemoteHost, clean_command};
 use stackrace_run::prepare::observer::Observer;
 
 /// Name of this machine among hosts.
@@ -64,10 +63,8 @@ impl LeftThere {
     ) {
         let path = store.path.shown();
         let what = format!("{path} is left on {}: {}", host.name(), self.why);
-        let options = host.named_by().iter().map(String::as_str);
-        let words = ["clean"].into_iter().chain(options);
         let next = match self.first.is_empty() {
-            true => again(&words.chain(peers.iter().copied()).collect::<Vec<_>>()),
+            true => clean_command(host.named_by(), peers),
             false => self.first.clone(),
         };
         observer.warn(&what, &next);

@@ -95,7 +95,7 @@ pub struct Connection {
     conversations: Mutex<Conversations>,
     next: AtomicU64,
     heard_ns: AtomicU64,
-    /// Other machines that the coordinator lost, each with why, until somebody asks.
+    /// Other machines that the coordinator lost, each with why, until it is asked.
     losses: Mutex<HashMap<u32, String>>,
     role: Role,
     why_lost: WhyLost,
@@ -141,7 +141,7 @@ impl Connection {
         Self::new(writer, Role::Worker(service), Box::new(why))
     }
 
-    /// Returns why the coordinator has lost another machine since this was last asked; `None` if it has not.
+    /// Returns why the coordinator has lost another machine since it was last asked; `None` if it has not.
     pub fn lost_since(&self, machine: u32) -> Option<String> {
         self.losses.lock().remove(&machine)
     }

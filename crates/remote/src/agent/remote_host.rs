@@ -69,10 +69,11 @@ pub struct RemoteHost {
     sink: Sink,
 }
 
-/// The command that removes what is left on a machine that these options of the command line name.
-pub fn clean_command(named_by: &[String]) -> String {
-    let words = named_by.iter().map(String::as_str);
-    again(&std::iter::once("clean").chain(words).collect::<Vec<_>>())
+/// The command that removes what is left on a machine that these options of the command line name, with further options.
+pub fn clean_command(named_by: &[String], more: &[&str]) -> String {
+    let named_by = named_by.iter().map(String::as_str);
+    let words = std::iter::once("clean").chain(named_by);
+    again(&words.chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
 impl RemoteHost {
@@ -92,7 +93,7 @@ impl RemoteHost {
     /// Takes the options of the command line that name it.
     pub fn with_named_by(self, options: &[String]) -> Self {
         Self {
-            cleaned_by: clean_command(options),
+            cleaned_by: clean_command(options, &[]),
             named_by: options.to_vec(),
             ..self
         }

@@ -53,7 +53,7 @@ impl Context {
 
     /// Returns this machine with its peers; every command goes to `sink`.
     pub fn host(&self, sink: Sink) -> LocalHost {
-        let cleaned_by = clean_command(&self.named_by);
+        let cleaned_by = clean_command(&self.named_by, &[]);
         let peers = self.peers.iter().map(|peer| -> Box<dyn Host> {
             // Each peer tells of the commands it was given.
             Box::new(peer.host(Arc::clone(&sink), &cleaned_by))
