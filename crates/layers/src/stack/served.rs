@@ -10,6 +10,7 @@ use stackrace_machine::host::Host;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
 use std::time::Duration;
 
 /// Interval at which it is looked whether the server is lost, and at which what waits for it is made to fail.
@@ -34,6 +35,8 @@ impl StandingStack {
                     std::thread::park_timeout(LOOK);
                 }
             });
+            // Dropped also when the work panics: the scope waits for the watcher.
+            let _over = Over(&over, watcher.thread());
             // As long as it is in use, a share that is given up stays mounted: nothing is written to the
             // directory below it, and what is in memory can be let go first.
             let held: Vec<File> = match served.is_lost() {
@@ -47,8 +50,6 @@ impl StandingStack {
                     let _ = syncfs(share);
                 }
             }
-            over.store(true, Ordering::Relaxed);
-            watcher.thread().unpark();
             done
         })
     }
@@ -57,6 +58,16 @@ impl StandingStack {
     fn has_lost_one(&self, host: &dyn Host) -> bool {
         let mut others = (2..=self.nodes).filter_map(|node| on(host, node).ok());
         others.any(|other| other.lost().is_some())
+    }
+}
+
+/// Ends a watch when it is dropped.
+struct Over<'a>(&'a AtomicBool, &'a Thread);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
     }
 }
 
