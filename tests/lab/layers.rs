@@ -55,7 +55,7 @@ pub(crate) fn what_people_put_on_their_disks_stands_in_the_lab() {
         "no_write_workqueue",
         "\"sector size\",\"value\":\"4 KiB\"",
         "high watermark",
-        "fuse.mergerfs",
+        "\"category.create\",\"value\":\"mfs\"",
         "redirect_dir=on",
         "\"flushes\",\"value\":\"ignored\"",
         "mq-deadline",
