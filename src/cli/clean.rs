@@ -5,20 +5,15 @@ use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::{error, say};
 use crate::commands::leftovers;
-use stackrace_places::place::clients;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::clean::{self, Cleaned, Cleaning};
 
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    let mut options = args::machines(&verb.there);
+    let options = args::machines(&verb.there);
     let place = AskedPlace::of_machines(&options, false);
     setting.typed.check(place)?;
-    let named = clients::names(options.clients)?;
     if place != AskedPlace::Here {
-        if place == AskedPlace::Clients {
-            options.on = &named;
-        }
         // The worker over there has its own store, and answers in lines.
         let answer = leftovers::clean(&setting.session, &options, verb.list, verb.allow_commands)?;
         return Ok(show(&answer.lines, answer.left));

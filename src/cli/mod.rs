@@ -201,7 +201,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {
-            called: None,
+            named_by: Vec::new(),
             store: common.store.or(defaults.store()).or_else(default_store),
             command: std::env::args_os()
                 // For the record only; nothing is opened by these words.

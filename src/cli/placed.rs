@@ -154,7 +154,7 @@ fn settings(parser: &mut Command, words: &[String], place: AskedPlace) -> Option
             command: Vec::new(),
             peers: Vec::new(),
             one_kernel: false,
-            called: None,
+            named_by: Vec::new(),
         },
         typed: typed(parser, &matches),
         events: EventCopy::default(),

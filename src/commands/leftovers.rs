@@ -1,4 +1,4 @@
-//! `stackrace clean --on HOST`, `--peer HOST`: what runs left on machines over SSH.
+//! `stackrace clean --on HOST`, `--peer HOST`, `--clients CLIENTS`: what runs left on other machines.
 
 use stackrace_base::event::{Event, again};
 use stackrace_base::unit::ShownPath;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Host, HostError};
+use stackrace_places::place::clients;
 use stackrace_places::place::machine_options::{MachineOptions, unable};
 use stackrace_places::place::shell::store;
 use stackrace_places::place::ssh::machines;
@@ -32,10 +33,17 @@ pub(crate) fn clean(
     if options.agentless {
         return shells(context, options, list, allow_commands);
     }
+    let firsts = match clients::ways(options.clients, &options.ssh)? {
+        Some(clients) => clients,
+        None => {
+            let on = options.on.iter().map(|on| options.ssh.way("--on", on));
+            on.collect::<Result<_, Failure>>()?
+        }
+    };
     let ways = peers::ways(options.peers, &options.ssh)?;
     let mut tally = Tally::default();
     let id = format!("{:016x}", entropy());
-    if options.on.is_empty() {
+    if firsts.is_empty() {
         let router = Router::new(Duration::ZERO);
         let connection = machines::here(&router)?;
         let first = RemoteHost::direct("here", &connection);
@@ -44,16 +52,16 @@ pub(crate) fn clean(
         tally.add(answer.map_err(unable)?);
         tally.forget(&peers, list).map_err(unable)?;
     }
-    for on in options.on {
+    for way in &firsts {
         let router = Router::new(Duration::ZERO);
-        let remote = Remote::connect(&options.ssh.way("--on", on)?, &router, 1)
+        let remote = Remote::connect(way, &router, 1)
             .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
         let peers =
             ConnectedPeer::connect(&ways, &remote.host(), &router, (&id, &StopAsked::default()))?;
         let mut one = Tally::default();
         one.of_first(&remote, &peers, list).map_err(unable)?;
         one.forget(&peers, list).map_err(unable)?;
-        tally.add(of_many(options.on, on, one.0));
+        tally.add(of_many(firsts.len(), &remote.to(), one.0));
     }
     Ok(tally.0)
 }
@@ -118,14 +126,14 @@ fn shells(
     for on in options.on {
         let host = machines::shell(&options.ssh.way("--on", on)?)?;
         let answer = store::clean(context, &host, list, allow_commands)?;
-        tally.add(of_many(options.on, on, answer));
+        tally.add(of_many(options.on.len(), on, answer));
     }
     Ok(tally.0)
 }
 
 /// What a machine answered; of several each line says of which one.
-fn of_many(all: &[String], on: &str, answer: CleanAnswer) -> CleanAnswer {
-    let named = |line: String| match all.len() {
+fn of_many(all: usize, on: &str, answer: CleanAnswer) -> CleanAnswer {
+    let named = |line: String| match all {
         1 => line,
         // Their paths are often the same.
         _ => format!("{on}: {line}"),
@@ -202,7 +210,7 @@ impl Tally {
                 true => format!(
                     "left alone: {path} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}"
                 ),
-                false => format!("left alone: {path} on {to}: {}", again(&["clean", "--on", &*to])),
+                false => format!("left alone: {path} on {to}: {}", remote.host().cleaned_by()),
             });
         }
     }

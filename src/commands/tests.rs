@@ -218,7 +218,7 @@ fn a_trial_outside_of_a_run_that_is_stopped_at_any_stage_leaves_nothing_and_give
                     store: Some(store.path().to_path_buf()),
                     command: Vec::new(),
                     peers: Vec::new(),
-                    called: None,
+                    named_by: Vec::new(),
                     one_kernel: false,
                 };
                 let why = tried(&context, directory.path(), &case);

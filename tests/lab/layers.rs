@@ -55,7 +55,7 @@ pub(crate) fn what_people_put_on_their_disks_stands_in_the_lab() {
         "no_write_workqueue",
         "\"sector size\",\"value\":\"4 KiB\"",
         "high watermark",
-        "fuse.mergerfs",
+        "\"category.create\",\"value\":\"mfs\"",
         "redirect_dir=on",
         "\"flushes\",\"value\":\"ignored\"",
         "mq-deadline",
@@ -65,7 +65,10 @@ pub(crate) fn what_people_put_on_their_disks_stands_in_the_lab() {
         "erofs",
     ];
     every_configuration(WANTED, "512 MiB", &words);
-    let modelled = WANTED.replace("{ size", "{ model = \"seagate-st3000dm001\", size");
+    let modelled = WANTED.replace(
+        "lab-disks = { size",
+        "lab-disks = { model = \"seagate-st3000dm001\", size",
+    );
     every_configuration(&modelled, "512 MiB", &words);
 }
 

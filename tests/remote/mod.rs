@@ -557,6 +557,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         storage_that_is_exchanged_under_clients_is_out,
         disks_on_another_machine_that_are_not_at_their_path_are_not_called_gone,
         a_workers_store_that_is_not_at_its_path_is_cleaned_where_it_is,
+        what_clients_made_is_not_called_gone_when_it_is_not_at_its_path,
+        the_store_of_the_first_client_that_is_not_at_its_path_is_cleaned_where_it_is,
         two_runs_in_the_same_directories_on_another_machine_are_refused,
         nodes_of_a_slurm_allocation_are_clients,
         a_drained_node_goes_on_and_one_that_goes_down_ends_the_run_by_name,

@@ -26,6 +26,16 @@ const NATIVE: &str = study!(
     6
 );
 
+/// Two directories, as clients measure them.
+const BY_CLIENTS: &str = study!(
+    "two directories by clients",
+    r#"place = ["one", "two"]"#,
+    [r#"dir = { path = "GROUND/{place}" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", access = "uniform", time = "1 s" }"#],
+    6
+);
+
 /// What happens to a directory.
 #[derive(Debug, Clone, Copy)]
 enum Hiding {
@@ -165,5 +175,89 @@ pub(super) fn a_workers_store_that_is_not_at_its_path_is_cleaned_where_it_is() {
         }
         let begun = of_kind(&log(&ground), "round-finished").len();
         assert!(begun >= 1, "what was measured is on record\n{context}");
+    }
+}
+
+pub(super) fn what_clients_made_is_not_called_gone_when_it_is_not_at_its_path() {
+    needs::root();
+    for hiding in [Hiding::Renamed, Hiding::MountedOver] {
+        let ground = Ground::new();
+        let server = Server::start(&ground);
+        let clients = know_clients(&ground, &server, 2);
+        let both = ["one", "two"].map(|name| ground.make_dir(name));
+        let _shown = both.clone().map(Shown);
+        let here = ground.path().to_str().unwrap();
+        ground.write("s.toml", BY_CLIENTS.replace("GROUND", here));
+        let by = ["--clients", &*clients];
+        // Whichever of both stands then.
+        let said = standing(&ground, &[&["run", "s.toml"], &by[..]].concat(), || {
+            both.iter().for_each(|directory| hiding.happens(directory));
+        });
+        let context = format!("{hiding:?}\n{}{}", said.out, said.err);
+        assert_ne!(said.code, Some(0), "{context}");
+        let cleaning = format!("then: stackrace clean --clients {clients}");
+        for part in ["it is not gone", hiding.said(), &cleaning] {
+            assert!(said.err.contains(part), "no {part:?} in\n{context}");
+        }
+        // A trial on something else fails, and says both.
+        let failed = log(&ground);
+        let failed = of_kind(&failed, "trial").into_iter();
+        let errors = failed.filter_map(|trial| trial["ended"]["error"].as_str());
+        let errors: Vec<_> = errors.map(str::to_owned).collect();
+        let told = |error: &String| {
+            error.contains(" was on ") && error.contains("the storage was exchanged on ")
+        };
+        assert!(
+            !errors.is_empty() && errors.iter().all(told),
+            "{errors:?}\n{context}"
+        );
+        let clean = [&["clean"], &by[..]].concat();
+        let cleaned = stackrace(&ground, &clean);
+        let told = format!("{}{}", cleaned.out, cleaned.err);
+        assert_eq!(cleaned.code, Some(4), "{context}\n{told}");
+        for part in ["it is not gone", hiding.said(), &cleaning] {
+            assert!(told.contains(part), "no {part:?} in\n{told}\n{context}");
+        }
+        both.iter().for_each(|directory| hiding.ends(directory));
+        stackrace(&ground, &clean).ended(0);
+        assert_eq!(left(&ground), [""; 0], "{context}");
+    }
+}
+
+pub(super) fn the_store_of_the_first_client_that_is_not_at_its_path_is_cleaned_where_it_is() {
+    for hiding in [Hiding::Renamed, Hiding::MountedOver] {
+        if matches!(hiding, Hiding::MountedOver) {
+            needs::root();
+        }
+        let ground = Ground::new();
+        let server = Server::start(&ground);
+        let clients = know_clients(&ground, &server, 2);
+        for name in ["one", "two"] {
+            ground.make_dir(name);
+        }
+        let here = ground.path().to_str().unwrap();
+        ground.write("s.toml", BY_CLIENTS.replace("GROUND", here));
+        let stores = ground.path().join("home/.local/state/stackrace");
+        let _shown = Shown(stores.clone());
+        let by = ["--clients", &*clients];
+        let said = standing(&ground, &[&["run", "s.toml"], &by[..]].concat(), || {
+            hiding.happens(&stores);
+        });
+        let context = format!("{hiding:?}\n{}{}", said.out, said.err);
+        match hiding {
+            // Found by what it is, nothing is left to be said.
+            Hiding::Renamed => assert_eq!(left(&ground), [""; 0], "{context}"),
+            Hiding::MountedOver => {
+                let cleaning = format!("then: stackrace clean --clients {clients}");
+                for part in [hiding.said(), &cleaning] {
+                    assert!(said.err.contains(part), "no {part:?} in\n{context}");
+                }
+                hiding.ends(&stores);
+                stackrace(&ground, &["clean", "--clients", &clients]).ended(0);
+                assert_eq!(left(&ground), [""; 0], "{context}");
+            }
+        }
+        let rounds = of_kind(&log(&ground), "round-finished").len();
+        assert!(rounds >= 1, "what was measured is on record\n{context}");
     }
 }

@@ -31,8 +31,14 @@ pub(crate) fn words_at(errno: i32, path: &Path) -> String {
     }
 }
 
+/// Number by which the kernel ends a call to a server of NFS that it has given up; the C library has no words for it.
+const GIVEN_UP: i32 = 512;
+
 /// The message of an errno; EFBIG also names the limit, if there is one.
 pub(crate) fn words(errno: i32) -> String {
+    if errno == GIVEN_UP {
+        return "the wait for the server was ended (ERESTARTSYS)".to_owned();
+    }
     let words = std::io::Error::from_raw_os_error(errno).to_string();
     let limit = getrlimit(Resource::Fsize).current;
     match limit.filter(|_| errno == Errno::FBIG.raw_os_error()) {

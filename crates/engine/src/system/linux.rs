@@ -3,10 +3,12 @@
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Gid, MemfdFlags, Mode, OFlags, SeekFrom, Uid};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
+use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use rustix::time::ClockId;
@@ -191,6 +193,16 @@ pub fn enter_network(namespace: BorrowedFd<'_>) -> Result<(), Errno> {
     move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
 }
 
+/// Makes everything fail that waits for the server of the network file system that is mounted there. It stays mounted
+/// as long as it is in use. Only root may do that.
+///
+/// # Errors
+/// The system's; that it is in use is one.
+pub fn give_up_on_server(mount_point: &Path) -> Result<(), Errno> {
+    // No link is followed, and nothing is asked of what is mounted there: it would wait for the server itself.
+    rustix::mount::unmount(mount_point, UnmountFlags::FORCE | UnmountFlags::NOFOLLOW)
+}
+
 /// Sets how much a pipe holds.
 ///
 /// # Errors
@@ -203,7 +215,7 @@ pub fn widen_pipe(pipe: impl AsFd, bytes: usize) -> Result<(), Errno> {
 ///
 /// # Errors
 /// The system's.
-pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+pub fn statx_cached(path: &Path) -> Result<Statx, Errno> {
     statx(
         rustix::fs::CWD,
         path,
@@ -225,7 +237,7 @@ pub fn file_system_kind(fd: impl AsFd) -> Result<u32, Errno> {
 ///
 /// # Errors
 /// The system's.
-pub fn make_pipe(path: &std::path::Path) -> Result<(), Errno> {
+pub fn make_pipe(path: &Path) -> Result<(), Errno> {
     let (kind, mode) = (FileType::Fifo, Mode::RUSR | Mode::WUSR);
     rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0)
 }

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Gid, OFlags, Stat, Uid, fstat, statat};
 use rustix::io::Errno;
@@ -454,6 +455,14 @@ pub fn enter_network(_namespace: BorrowedFd<'_>) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
 }
 
+/// Refuses: the call is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn give_up_on_server(_mount_point: &Path) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
 /// Refuses: how much a pipe holds is the system's business here.
 ///
 /// # Errors
@@ -466,7 +475,7 @@ pub fn widen_pipe(_pipe: impl AsFd, _bytes: usize) -> Result<(), Errno> {
 ///
 /// # Errors
 /// The system's.
-pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+pub fn statx_cached(path: &Path) -> Result<Statx, Errno> {
     statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::TYPE)
 }
 
@@ -482,7 +491,7 @@ pub fn file_system_kind(_fd: impl AsFd) -> Result<u32, Errno> {
 ///
 /// # Errors
 /// Always.
-pub fn make_pipe(_path: &std::path::Path) -> Result<(), Errno> {
+pub fn make_pipe(_path: &Path) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
 }
 

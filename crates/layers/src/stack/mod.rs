@@ -50,6 +50,7 @@ mod packed;
 mod parts;
 mod queue;
 mod script;
+mod served;
 mod setup;
 mod site;
 mod smb;

@@ -7,6 +7,7 @@ use stackrace_machine::host::{FixedDevice, Host};
 use stackrace_machine::journal::EntryId;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Number of times, and pause between them, that a device that a tool has just made is looked for:
@@ -31,8 +32,26 @@ pub(super) struct StackParts {
     pub(super) backing: Vec<(usize, PathBuf)>,
     /// Directories in which the workload runs on other machines, by machine.
     pub(super) others: Vec<(usize, PathBuf)>,
+    /// Shares that another of its machines serves.
+    pub(super) served: ServedShares,
     /// Real disks: an open file keeps others from taking them until the stack is torn down.
     pub(super) held: Vec<FixedDevice>,
+}
+
+/// Shares of a stack that are served by another of its machines.
+#[derive(Debug, Default)]
+pub(super) struct ServedShares {
+    /// Where they are mounted, on the first machine.
+    pub(super) mounted_at: Vec<PathBuf>,
+    /// True once one of the stack's other machines was lost.
+    pub(super) lost: AtomicBool,
+}
+
+impl ServedShares {
+    /// Returns true once one of the stack's other machines was lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
 }
 
 /// A mount of ours.

@@ -519,6 +519,11 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
+    /// Says that another machine serves what is mounted at a directory.
+    pub fn served_at(&mut self, root: &Path) {
+        self.parts.served.mounted_at.push(root.to_path_buf());
+    }
+
     /// Opens what was mounted last, and is only read, so that it can be written, with another command; `pack`
     /// makes it of that again when it is unmounted to settle.
     pub fn opens(

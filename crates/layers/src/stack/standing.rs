@@ -45,9 +45,13 @@ pub struct StandingStack {
 /// When one is not there.
 pub(super) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
     let nodes = 2..=nodes;
-    nodes
-        .map(|node| host.peer(node)?.read_text(Path::new(journal::BOOT)))
-        .collect()
+    let boots = nodes.map(|node| {
+        let other = host.peer(node)?;
+        // What was lost before is no matter of what is set up now.
+        drop(other.lost());
+        other.read_text(Path::new(journal::BOOT))
+    });
+    boots.collect()
 }
 
 impl StandingStack {

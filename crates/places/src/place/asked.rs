@@ -54,7 +54,7 @@ enum AskedRun<'a> {
     Machines(Vec<MachineWay>),
     Clients(AskedClients),
     Lab(LabOptions<'a>),
-    RealCut(MachineWay, PowerOptions<'a>),
+    RealCut(Box<MachineWay>, PowerOptions<'a>),
 }
 
 impl<'a> PlaceOptions<'a> {
@@ -98,7 +98,7 @@ impl<'a> PlaceOptions<'a> {
         }
         if let Some(power) = self.power {
             let there = power::asked_for(study, &self.machines)?;
-            return Ok(AskedRun::RealCut(there, power));
+            return Ok(AskedRun::RealCut(Box::new(there), power));
         }
         if let Some(lab) = self.lab {
             return Ok(AskedRun::Lab(lab));
@@ -164,7 +164,7 @@ impl<'a> ResumeOptions<'a> {
             // Nothing of that run was on a machine whose power could be cut.
             (RunPlace::Here { .. }, Some(_)) => return Err(power::one_machine()),
             (RunPlace::Ssh(there) | RunPlace::RealCut(there), Some(power)) => {
-                AskedRun::RealCut(power::only(machines(there, false)?)?, power)
+                AskedRun::RealCut(Box::new(power::only(machines(there, false)?)?), power)
             }
             (RunPlace::Ssh(there) | RunPlace::RealCut(there), None) => {
                 AskedRun::Machines(machines(there, false)?)

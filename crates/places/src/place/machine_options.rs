@@ -17,6 +17,18 @@ pub struct SshOptions<'a> {
 }
 
 impl SshOptions<'_> {
+    /// Options that name something on the command line and say how it is reached.
+    pub fn naming(&self, option: &str, named: &str) -> Vec<String> {
+        let mut all = vec![option, named];
+        if self.typed {
+            all.extend(["--ssh", self.command]);
+        }
+        if self.sudo {
+            all.push("--sudo");
+        }
+        all.into_iter().map(str::to_owned).collect()
+    }
+
     /// The way to a machine; `option` is the one that names it.
     pub fn way(&self, option: &str, on: &str) -> Result<Way, Failure> {
         let to = Destination::parse(on);
@@ -28,6 +40,7 @@ impl SshOptions<'_> {
         }
         let sudo = self.sudo;
         Ok(Way {
+            named_by: self.naming(option, on),
             to,
             ssh,
             sudo,

@@ -60,7 +60,7 @@ pub fn received(
     }
     let context = Context {
         one_kernel: assignment.one_kernel,
-        called: assignment.called.clone(),
+        named_by: assignment.named_by.clone(),
         ..context(connection, &assignment.store, assignment.peers.clone())
     };
     Ok((context, study, part))
@@ -75,7 +75,7 @@ fn context(
         store: Some(store.to_path_buf()),
         command: Vec::new(),
         peers: Peer::all(connection, peers),
-        called: None,
+        named_by: Vec::new(),
         one_kernel: false,
     }
 }
@@ -153,7 +153,7 @@ impl Duties for StudyWorker {
         asked: AskedCleaning,
     ) -> Result<CleanAnswer, WorkerRefusal> {
         let context = Context {
-            called: asked.called,
+            named_by: asked.named_by,
             ..context(connection, &store, peers)
         };
         let cleaned = clean::clean(
@@ -213,7 +213,7 @@ impl Duties for StudyWorker {
                     clients,
                     connection: Arc::clone(connection),
                 }),
-                machine: context.called.clone(),
+                machine: assignment.called,
                 journal,
                 scratch: temporary::dir(&context, id)?.join("mnt"),
                 clock: Arc::new(SystemClock),

@@ -1,6 +1,5 @@
 //! The store of a worker on another machine: where its journals are, found again wherever it is by then.
 
-use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,7 +7,7 @@ use std::sync::OnceLock;
 use stackrace_machine::host::{Host, HostError, MadeThing, Whereabouts};
 use stackrace_machine::journal;
 use stackrace_remote::agent::message::{CleanAnswer, ExecRequest, PeerAddress};
-use stackrace_remote::agent::remote_host::RemoteHost;
+use stackrace_remote::agent::remote_host::{RemoteHost, clean_command};
 use stackrace_run::prepare::observer::Observer;
 
 /// Name of this machine among hosts.
@@ -25,7 +24,7 @@ pub fn cleaned(
         store: store.to_path_buf(),
         peers,
         list,
-        called: Some(host.name().to_owned()).filter(|name| name != HERE),
+        named_by: host.named_by().to_vec(),
     })
 }
 
@@ -55,10 +54,17 @@ impl LeftThere {
 
 impl LeftThere {
     /// Tells it, with the command that cleans it; `peers` are its options for further machines.
-    pub fn tell(&self, observer: &dyn Observer, store: &WorkerStore, to: &str, peers: &[&str]) {
-        let what = format!("{} is left on {to}: {}", store.path.shown(), self.why);
+    pub fn tell(
+        &self,
+        observer: &dyn Observer,
+        store: &WorkerStore,
+        host: &RemoteHost,
+        peers: &[&str],
+    ) {
+        let path = store.path.shown();
+        let what = format!("{path} is left on {}: {}", host.name(), self.why);
         let next = match self.first.is_empty() {
-            true => again(&[&["clean", "--on", to], peers].concat()),
+            true => clean_command(host.named_by(), peers),
             false => self.first.clone(),
         };
         observer.warn(&what, &next);

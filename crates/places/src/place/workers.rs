@@ -39,6 +39,7 @@ pub fn assignment(
     Assignment {
         store: store.to_path_buf(),
         called: None,
+        named_by: Vec::new(),
         peers,
         name: study.file_name().to_owned(),
         text: study.text.clone(),

@@ -95,6 +95,8 @@ pub struct Connection {
     conversations: Mutex<Conversations>,
     next: AtomicU64,
     heard_ns: AtomicU64,
+    /// Other machines that the coordinator lost, each with why, until it is asked.
+    losses: Mutex<HashMap<u32, String>>,
     role: Role,
     why_lost: WhyLost,
 }
@@ -106,6 +108,7 @@ impl Connection {
             conversations: Mutex::default(),
             next: AtomicU64::new(1),
             heard_ns: AtomicU64::new(SystemClock.now_ns()),
+            losses: Mutex::default(),
             role,
             why_lost,
         })
@@ -136,6 +139,11 @@ impl Connection {
     ) -> Arc<Self> {
         let why = |_: Option<&str>| ConnectionError::new("Lost the connection to the coordinator.");
         Self::new(writer, Role::Worker(service), Box::new(why))
+    }
+
+    /// Returns why the coordinator has lost another machine since it was last asked; `None` if it has not.
+    pub fn lost_since(&self, machine: u32) -> Option<String> {
+        self.losses.lock().remove(&machine)
     }
 
     /// Reads and serves until the stream ends.
@@ -263,6 +271,7 @@ impl Connection {
             }
             FrameKind::Lost => {
                 let why: String = serde_json::from_slice(&frame.message)?;
+                self.losses.lock().insert(frame.machine, why.clone());
                 self.end_conversations(&ConnectionError::new(why), |machine| {
                     machine == frame.machine
                 });

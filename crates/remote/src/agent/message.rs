@@ -72,9 +72,9 @@ pub enum ExecRequest {
         peers: Vec<PeerAddress>,
         /// True to say only what would be undone.
         list: bool,
-        /// Name of the machine on the command line; `None` if it is the one that is typed at.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        called: Option<String>,
+        /// Options of the command line that name the machine; empty if it is the one that is typed at.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        named_by: Vec<String>,
     },
     /// Keep other runs out of directories as long as the worker lives: [`WorkerReply::Value`] with a
     /// sentence for each that another run has.
@@ -92,6 +92,10 @@ pub struct Assignment {
     /// Name of the machine on the command line; `None` if it is the one that is typed at, or a guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
+    /// Options of the command line that name it, with the other machines of the run where they have one option;
+    /// empty if it is the one that is typed at, or a guest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_by: Vec<String>,
     /// The other machines of its stacks, from number 2 on.
     pub peers: Vec<PeerAddress>,
     /// Name of the study.

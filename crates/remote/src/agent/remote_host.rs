@@ -45,6 +45,7 @@ impl Peer {
     /// The machine as a host; the sink is told of every command. `first` is what cleans the first machine.
     pub fn host(&self, sink: Sink, first: &str) -> RemoteHost {
         RemoteHost {
+            named_by: Vec::new(),
             cleaned_by: format!("{first} --peer {}", self.address.name),
             name: self.address.name.clone(),
             machine: self.machine,
@@ -62,23 +63,45 @@ pub struct RemoteHost {
     connection: Arc<Connection>,
     /// Address of it as a peer; `None` if the coordinator itself asks it.
     peer: Option<PeerAddress>,
-    /// Command that removes what is left on it.
+    /// Options of the command line that name it, and the command that removes what is left on it.
+    named_by: Vec<String>,
     cleaned_by: String,
     sink: Sink,
+}
+
+/// The command that removes what is left on a machine that these options of the command line name, with further options.
+pub fn clean_command(named_by: &[String], more: &[&str]) -> String {
+    let named_by = named_by.iter().map(String::as_str);
+    let words = std::iter::once("clean").chain(named_by);
+    again(&words.chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
 impl RemoteHost {
     /// The machine at the other end of a coordinator's connection.
     pub fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
-        let name = name.into();
         Self {
-            cleaned_by: again(&["clean", "--on", &*name]),
-            name,
+            named_by: Vec::new(),
+            cleaned_by: again(&["clean"]),
+            name: name.into(),
             machine: COORDINATOR,
             connection: Arc::clone(connection),
             peer: None,
             sink: Arc::new(|_| ()),
         }
+    }
+
+    /// Takes the options of the command line that name it.
+    pub fn with_named_by(self, options: &[String]) -> Self {
+        Self {
+            cleaned_by: clean_command(options, &[]),
+            named_by: options.to_vec(),
+            ..self
+        }
+    }
+
+    /// Options of the command line that name it; none if it is the one that is typed at, a guest or a peer.
+    pub fn named_by(&self) -> &[String] {
+        &self.named_by
     }
 
     fn error(&self, said: impl ToString, next: &str, kind: std::io::ErrorKind) -> HostError {
@@ -90,7 +113,7 @@ impl RemoteHost {
         }
     }
 
-    fn lost(&self, error: &ConnectionError) -> HostError {
+    fn unreached(&self, error: &ConnectionError) -> HostError {
         let said = format!("cannot be reached: {error}");
         self.error(said, &error.next, std::io::ErrorKind::NotConnected)
     }
@@ -102,13 +125,13 @@ impl RemoteHost {
         loop {
             let opened = self.connection.open(self.machine, &request);
             let reply = opened.and_then(|conversation| conversation.receive());
-            match reply.map_err(|error| self.lost(&error))? {
+            match reply.map_err(|error| self.unreached(&error))? {
                 // A guest whose power was cut may be starting.
                 WorkerReply::Undelivered {
                     may_return: true, ..
                 } => SystemClock.sleep(RETRY),
                 WorkerReply::Undelivered { why, .. } => {
-                    return Err(self.lost(&ConnectionError::new(why)));
+                    return Err(self.unreached(&ConnectionError::new(why)));
                 }
                 WorkerReply::Failed(error) => return Err(error.heard(&self.name)),
                 WorkerReply::Refused { text, next, .. } => {
@@ -286,6 +309,10 @@ impl Host for RemoteHost {
     fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
         let names: Vec<String> = self.ask(Verb::List { path: path.into() })?;
         Ok(argv(names))
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.connection.lost_since(self.machine)
     }
 
     fn answers(&self) -> Result<(), HostError> {

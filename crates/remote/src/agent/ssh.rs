@@ -87,6 +87,8 @@ pub struct Way {
     /// Words of a command that runs those that follow on that machine, with its input and output here:
     /// `srun --nodelist=n1`. `None` if it is reached with ssh.
     pub launcher: Option<Vec<String>>,
+    /// Options of the command line that name the machine, and how it is reached.
+    pub named_by: Vec<String>,
     /// Says that the machine is not waited for any longer.
     pub stop: StopAsked,
 }
@@ -94,7 +96,7 @@ pub struct Way {
 /// A machine that is connected to, with this program on it. The connection ends when this is dropped;
 /// what the worker there does is then interrupted.
 pub struct Remote {
-    to: Destination,
+    way: Way,
     connection: Arc<Connection>,
     found: Found,
 }
@@ -185,7 +187,7 @@ impl Remote {
         let connection = router.connect(machine, lines, input, Box::new(why));
         beat(&connection);
         Ok(Self {
-            to: way.to.clone(),
+            way: way.clone(),
             connection,
             found,
         })
@@ -193,7 +195,7 @@ impl Remote {
 
     /// Place of the machine, as it was asked for.
     pub fn to(&self) -> String {
-        self.to.to_string()
+        self.way.to.to_string()
     }
 
     /// The address at which it was reached, as its sshd says.
@@ -208,7 +210,7 @@ impl Remote {
 
     /// The machine as a host, reached over this connection.
     pub fn host(&self) -> RemoteHost {
-        RemoteHost::direct(self.to(), &self.connection)
+        RemoteHost::direct(self.to(), &self.connection).with_named_by(&self.way.named_by)
     }
 
     /// A store there for something that is done now: a name of ours, so that it can be removed whole.

@@ -258,7 +258,7 @@ fn a_refusal_keeps_its_code_and_a_worker_that_fails_answers() {
         store: PathBuf::new(),
         peers: Vec::new(),
         list: true,
-        called: None,
+        named_by: Vec::new(),
     });
     assert!(failed.unwrap_err().to_string().contains("a bug"));
 }
@@ -371,6 +371,8 @@ fn a_machine_that_is_lost_fails_what_was_under_way_and_may_come_back() {
         let why = "The coordinator closed the connection.";
         assert_eq!(lost.why, why);
         let peer = peer(&stack).host(silent(), CLEAN);
+        // Told once, also to what asked nothing of it, and without a word to it.
+        assert_eq!([peer.lost(), peer.lost()], [Some(why.to_owned()), None]);
         if patience.is_zero() {
             let error = peer.mounts().unwrap_err().to_string();
             assert_eq!(error, format!("node2: cannot be reached: {why}"));

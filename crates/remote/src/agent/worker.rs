@@ -75,8 +75,8 @@ impl WorkerRefusal {
 pub struct AskedCleaning {
     /// True to say only what would be undone.
     pub list: bool,
-    /// Name of the machine on the command line; `None` if it is the one that is typed at.
-    pub called: Option<String>,
+    /// Options of the command line that name the machine; empty if it is the one that is typed at.
+    pub named_by: Vec<String>,
 }
 
 /// Duties of a worker with studies; the package of places knows how.
@@ -216,9 +216,9 @@ impl<D: Duties> Worker<D> {
                 store,
                 peers,
                 list,
-                called,
+                named_by,
             } => {
-                let asked = AskedCleaning { list, called };
+                let asked = AskedCleaning { list, named_by };
                 value(self.duties.clean(connection, store, peers, asked))
             }
             ExecRequest::Take { directories } => {

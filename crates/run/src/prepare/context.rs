@@ -1,6 +1,5 @@
 //! What every command of a session needs: the store, the machine and its peers.
 
-use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::{LocalHost, Sink};
 use stackrace_machine::journal::JournalError;
-use stackrace_remote::agent::remote_host::Peer;
+use stackrace_remote::agent::remote_host::{Peer, clean_command};
 use stackrace_results::record::{RecordError, Store};
 
 /// Part of the command line and the environment that concerns every command.
@@ -21,8 +20,8 @@ pub struct Context {
     pub command: Vec<String>,
     /// The other machines of a stack, from number 2 on.
     pub peers: Vec<Peer>,
-    /// Name of this machine on the command line, if it is another one than it was typed at.
-    pub called: Option<String>,
+    /// Options of the command line that name this machine; empty if it is the one that it was typed at.
+    pub named_by: Vec<String>,
     /// True on a guest in virtual time, whose stacks have their second machine in its own kernel.
     pub one_kernel: bool,
 }
@@ -54,7 +53,7 @@ impl Context {
 
     /// Returns this machine with its peers; every command goes to `sink`.
     pub fn host(&self, sink: Sink) -> LocalHost {
-        let cleaned_by = self.cleaned_by();
+        let cleaned_by = clean_command(&self.named_by, &[]);
         let peers = self.peers.iter().map(|peer| -> Box<dyn Host> {
             // Each peer tells of the commands it was given.
             Box::new(peer.host(Arc::clone(&sink), &cleaned_by))
@@ -65,14 +64,6 @@ impl Context {
         let peers = peers.chain(second).collect();
         let host = LocalHost::new(sink).with_peers(peers);
         host.with_cleaned_by(cleaned_by)
-    }
-
-    /// The command that removes what is left on this machine.
-    fn cleaned_by(&self) -> String {
-        match &self.called {
-            Some(called) => again(&["clean", "--on", called]),
-            None => again(&["clean"]),
-        }
     }
 }
 

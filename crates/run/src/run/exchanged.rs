@@ -73,6 +73,8 @@ impl Trial<'_> {
     /// It was exchanged.
     pub(super) fn lies_where_it_lay(&self, observation: &mut Observation) -> Result<(), Ended> {
         let host = self.executor.host;
+        // What a machine held that was started again is gone: nothing else is looked at, which might wait for it.
+        self.standing.is_whole(host).map_err(failed)?;
         let look = || {
             let exchanged = self.standing.exchanged(host);
             exchanged.map_err(failed)

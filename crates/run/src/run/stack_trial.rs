@@ -276,7 +276,8 @@ impl Stages for StackTrial<'_> {
         if let MeasuredBy::Machines(peers) = &mut self.by {
             self.trial.prepare_peers(peers).map_err(failed)?;
         }
-        self.lay_out(control)?;
+        let standing = self.trial.standing;
+        standing.while_served(executor.host, || self.lay_out(control))?;
         if let MeasuredBy::Machines(peers) = &self.by {
             let stopped = || executor.interrupt.raised();
             // The others prepare at the same time, and are waited for last.
@@ -341,7 +342,9 @@ impl Stages for StackTrial<'_> {
             }
             MeasuredBy::Slices(_) | MeasuredBy::Together(_) => {}
         }
-        let measured = self.trial.measured_phase(phase, &self.site.place(control));
+        let (trial, place) = (self.trial, self.site.place(control));
+        let measure = || trial.measured_phase(phase, &place);
+        let measured = trial.standing.while_served(trial.executor.host, measure);
         measured.map_err(|trouble| self.failed_of(trouble))
     }
 
@@ -357,7 +360,11 @@ impl Stages for StackTrial<'_> {
                     works.map(|(trial, control)| (trial.workload(), trial.site.place(control)));
                 sliced::measured(phase, works.collect())
             }
-            Some(MeasuredBy::Together(_)) => measured_together(trials, phase, controls),
+            Some(MeasuredBy::Together(_)) => {
+                let trial = trials[0].trial;
+                let measure = || measured_together(trials, phase, controls);
+                trial.standing.while_served(trial.executor.host, measure)
+            }
             _ => {
                 let each = trials.iter_mut().zip(controls);
                 return each
@@ -415,9 +422,6 @@ impl Stages for StackTrial<'_> {
     }
 
     fn conclude(&mut self, outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
-        // What was measured is of this stack only if all its machines were there until the end.
-        let whole = self.trial.standing.is_whole(self.trial.executor.host);
-        whole.map_err(failed)?;
         let observation = &mut self.observation;
         // The stack's own, which no client counts.
         observation.counted.line = self.trial.standing.line();
@@ -460,7 +464,10 @@ impl Stages for StackTrial<'_> {
         }
         self.observation.ended = ended;
         if self.made {
-            self.leave_directory();
+            let trial = self.trial;
+            trial
+                .standing
+                .while_served(trial.executor.host, || self.leave_directory());
         }
     }
 }

@@ -165,6 +165,9 @@ impl<S: Share> Layer for Shared<S> {
             self.share.serve(setup, &ends, root, &mut facts)
         })?;
         let root = self.share.mount(setup, &ends, served, &mut facts)?;
+        if place.on_peer {
+            setup.served_at(&root);
+        }
         Ok(StandingLayer::new(S::KIND, facts, Gives::Mounted(root)))
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn launched(
         let way = match launcher {
             "ssh" => ssh.way("--clients", name)?,
             _ => Way {
+                named_by: Vec::new(),
                 to: Destination::parse(name)
                     .map_err(|why| Failure::usage(format!("--clients: {why}")))?,
                 ssh: Vec::new(),
@@ -69,6 +70,8 @@ pub(super) fn launched(
         };
         Ok(Way {
             silence_s: Some(ORPHAN_S),
+            // Cleaned like it was started: not every launcher's names are known to ssh.
+            named_by: ssh.naming("--clients", started),
             ..way
         })
     });

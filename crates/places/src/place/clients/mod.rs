@@ -136,19 +136,15 @@ impl AskedClients {
     }
 }
 
-/// Names of the clients that the command line names, each of which is to be cleaned.
+/// Ways to the clients that the command line names, each of which is to be cleaned; `None` if it names none.
 ///
 /// # Errors
 /// They make no sense.
-pub fn names(options: ClientsOptions<'_>) -> Result<Vec<String>, Failure> {
-    let ssh = SshOptions {
-        command: "ssh",
-        typed: false,
-        sudo: false,
-    };
-    // Nothing is reached here: only the names count.
-    let asked = AskedClients::named(options, &ssh)?;
-    Ok(asked.map_or_else(Vec::new, |asked| asked.clients.names))
+pub fn ways(
+    options: ClientsOptions<'_>,
+    ssh: &SshOptions<'_>,
+) -> Result<Option<Vec<Way>>, Failure> {
+    Ok(AskedClients::named(options, ssh)?.map(|asked| asked.ways))
 }
 
 /// The clients that a run was made by.
@@ -298,6 +294,7 @@ impl<'a> ConnectedClients<'a> {
         let mut assignment = assignment(study, None, self.store.path(), Vec::new(), wipe);
         assignment.clients = Some(self.asked.clients.clone());
         assignment.called = Some(self.asked.clients.names[0].clone());
+        assignment.named_by.clone_from(&self.asked.ways[0].named_by);
         let called = format!("on {}", self.asked.clients.names[0]);
         let mut place =
             ReadyPlace::open(connection, assignment, &called, &|said| said, &self.stop)?;
@@ -320,7 +317,7 @@ impl<'a> ConnectedClients<'a> {
     fn put_away(&self, observer: &dyn Observer) {
         let (_, host) = self.first();
         if let Err(left) = self.store.put_away(&host, Vec::new()) {
-            left.tell(observer, &self.store, &self.asked.clients.names[0], &[]);
+            left.tell(observer, &self.store, &host, &[]);
         }
     }
 }

@@ -4,7 +4,6 @@
 //! They lie beside the runs and not among them: what they name exists on another machine, and undoing it
 //! on this one would remove nothing and forget it.
 
-use stackrace_base::event::again;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,10 +75,8 @@ pub fn work<T>(
     // Also after a failure, and where the line broke: it may be back.
     let undone = stack::undo_all(host, &journal).map_err(unjournalled)?;
     if let Some((what, why)) = undone.failed.first() {
-        let next = again(&["clean", "--on", &host.to().to_string(), "--agent", "none"]);
-        let left =
-            Failure::unable(format!("on {}: not undone: {what}: {why}", host.to())).next(next);
-        return result.and(Err(left));
+        let text = format!("on {}: not undone: {what}: {why}", host.to());
+        return result.and(Err(Failure::unable(text).next(host.cleaned_by())));
     }
     drop(journal);
     all.remove_tree(&id).map_err(unkept)?;

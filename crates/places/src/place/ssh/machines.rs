@@ -19,7 +19,7 @@ use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment, not_reached
 use stackrace_base::event::{Fact, LeftBehind, OtherMachines, RunPlace, again};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::setting::Refusal;
-use stackrace_machine::host::HostError;
+use stackrace_machine::host::{Host, HostError};
 use stackrace_remote::agent::connection::Connection;
 use stackrace_remote::agent::message::{Assignment, ExecRequest, PeerAddress, PlanAnswer, RealCut};
 use stackrace_remote::agent::remote_host::RemoteHost;
@@ -275,7 +275,7 @@ impl<'a> ConnectedMachine<'a> {
 
     /// Returns the host that is asked for commands and files there.
     pub fn host(&self) -> RemoteHost {
-        RemoteHost::direct(self.called(), &self.connection)
+        RemoteHost::direct(self.called(), &self.connection).with_named_by(&self.named_by())
     }
 
     /// The store of the worker there.
@@ -295,6 +295,12 @@ impl<'a> ConnectedMachine<'a> {
     /// Returns the same of another machine; `None` if it is this one.
     fn other(&self) -> Option<String> {
         self.asked.way.as_ref().map(|_| self.called())
+    }
+
+    /// Returns the options that name it on the command line; none if it is this one.
+    fn named_by(&self) -> Vec<String> {
+        let way = self.asked.way.as_ref();
+        way.map_or_else(Vec::new, |way| way.named_by.clone())
     }
 
     /// Returns what was said there, with what can be done from here.
@@ -333,6 +339,7 @@ impl<'a> ConnectedMachine<'a> {
         let assignment = Assignment {
             cut,
             called: self.other(),
+            named_by: self.named_by(),
             ..assignment(study, name, self.store(), self.addresses(), wipe)
         };
         let advice = |said| self.advice(said);
@@ -359,6 +366,7 @@ impl<'a> ConnectedMachine<'a> {
         let place = self.asked.place.as_deref();
         let assignment = Assignment {
             called: self.other(),
+            named_by: self.named_by(),
             ..assignment(study, place, self.store(), self.addresses(), &[])
         };
         let planned = self.host().value(ExecRequest::Plan { assignment });
@@ -387,7 +395,7 @@ impl<'a> ConnectedMachine<'a> {
             return;
         };
         if let Err(left) = self.store.put_away(&self.host(), self.addresses()) {
-            left.tell(observer, &self.store, &remote.to(), &peers);
+            left.tell(observer, &self.store, &remote.host(), &peers);
         }
     }
 }
@@ -412,8 +420,8 @@ fn cleaned_shells(context: &Context, connected: &[ConnectedMachine<'_>]) -> Resu
         // `resume` goes on only where the user permits the study's commands.
         let answer = store::clean(context, host, false, true)?;
         if answer.left {
-            let next = again(&["clean", "--on", &host.to().to_string(), "--agent", "none"]);
-            return Err(Failure::unable(answer.lines.join("\n")).next(next));
+            let text = answer.lines.join("\n");
+            return Err(Failure::unable(text).next(host.cleaned_by()));
         }
     }
     Ok(())

@@ -7,9 +7,10 @@ use super::owner::only_root_renames;
 use super::program::{self, Timer};
 use super::things::{AsksPath, ShellReads};
 use super::{mounts, quoted, quoted_all, room};
+use crate::agent::remote_host::clean_command;
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
-use stackrace_base::event::{CommandRun, Fact, StorageIdentity, again};
+use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
@@ -68,19 +69,18 @@ impl ShellHost {
     /// # Errors
     /// It is not reached, has no POSIX shell, or cannot time anything.
     pub fn connect(way: &Way) -> Result<Self, SshError> {
-        let here = |error| SshError::Here(error);
-        let mut line = ShellLine::open(way, &digits().map_err(here)?, "stackrace-asks")?;
+        let digits = digits().map_err(SshError::Here)?;
+        let mut line = ShellLine::open(way, &digits, "stackrace-asks")?;
         let mut said = |script: &str| {
             let answer = line.run(script, OUTPUT_MAX as usize);
             let answer = answer.map_err(|why| unanswered(way, &why, script))?;
             Ok::<_, SshError>(String::from_utf8_lossy(&answer.out).trim().to_owned())
         };
         let system = said("uname -s")?;
-        let whole = said("uname -srm")?;
         let root = said("id -u")? == "0";
         let timer = Timer::of(&said(program::TIMER)?)
             .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
-        let about = about::facts(&whole, &timer);
+        let about = about::facts(&said("uname -srm")?, &timer);
         line.wait_for_ever();
         Ok(Self {
             way: way.clone(),
@@ -92,7 +92,7 @@ impl ShellHost {
             work: Mutex::default(),
             broke: Mutex::default(),
             sink: Mutex::new(Arc::new(|_| ())),
-            cleaned_by: again(&["clean", "--on", &way.to.to_string(), "--agent", "none"]),
+            cleaned_by: clean_command(&way.named_by, &["--agent", "none"]),
             user_commands: UserCommands::default(),
         })
     }

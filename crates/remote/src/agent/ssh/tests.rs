@@ -63,6 +63,7 @@ fn way(base: &Path, script: &str, stop: StopAsked) -> Way {
         sudo: false,
         silence_s: None,
         launcher: None,
+        named_by: Vec::new(),
         stop,
     }
 }
