@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{Ground, Said};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use wide::wide_letters_and_marks_are_measured_by_what_is_seen;
+use wide::{no_line_is_broken_twice, wide_letters_and_marks_are_measured_by_what_is_seen};
 
 const STUDY: &str = study!(two block sizes: "Small", "10 ms", 3);
 
@@ -64,7 +64,7 @@ const FIO: &str = concat!(
 );
 
 /// Every command that prints.
-const COMMANDS: [Shown; 26] = [
+const COMMANDS: [Shown; 35] = [
     shown(&["--help"], true),
     shown(&["compare", "--help"], true),
     shown(&["--version"], false),
@@ -82,6 +82,14 @@ const COMMANDS: [Shown; 26] = [
     shown(&["show", "layers"], false),
     shown(&["show", "workloads"], false),
     shown(&["show", "studies"], false),
+    shown(&["show"], false),
+    shown(&["show", "layer", "image"], false),
+    shown(&["show", "workload", "random"], false),
+    shown(&["show", "profile", "source-code"], false),
+    shown(&["show", "purposes"], false),
+    shown(&["show", "reports"], false),
+    shown(&["show", "drives"], false),
+    shown(&["show", "video-formats"], false),
     shown(&["clean"], false),
     measured(&["doctor", "--quick"], false),
     measured(
@@ -110,6 +118,8 @@ const COMMANDS: [Shown; 26] = [
     shown(&["report", "no-such-run"], false),
     shown(&["compare", "a", "no such directory"], false),
     shown(&["rapport", "--colour"], false),
+    // The line of the file that is pointed at stays whole.
+    data(&["plan", "wrong.toml"]),
 ];
 
 /// A ground with a finished run, and what the commands are pointed at.
@@ -119,6 +129,8 @@ fn ground() -> Ground {
         ground.make_dir(name);
     }
     ground.write("study.toml", STUDY);
+    // With a mistake whose advice is long.
+    ground.write("wrong.toml", STUDY.replace("access =", "acces ="));
     ground.stackrace(&["run", "study.toml"]).ended(0);
     ground
 }
@@ -291,7 +303,7 @@ fn judge(ground: &Ground, command: &Shown, columns: u16, colour: bool) {
 fn every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted() {
     let ground = ground();
     for command in &COMMANDS {
-        for (columns, colour) in [(60, true), (80, false), (80, true), (120, true)] {
+        for (columns, colour) in [(40, true), (60, false), (80, true), (120, false)] {
             judge(&ground, command, columns, colour);
         }
     }
@@ -427,7 +439,8 @@ fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
         .map(|command| command.words)
         // What is refused prints nothing to standard output.
         .filter(|words| {
-            !["no-such-run", "no such directory", "--colour"].contains(words.last().unwrap())
+            !["no-such-run", "no such directory", "wrong.toml", "--colour"]
+                .contains(words.last().unwrap())
         })
         .collect();
     commands.extend([
@@ -546,6 +559,7 @@ fn shell(line: &str, program: &Command) -> Command {
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted,
+        no_line_is_broken_twice,
         wide_letters_and_marks_are_measured_by_what_is_seen,
         colours_follow_the_environment_and_the_command_line,
         foreign_text_commands_no_terminal,

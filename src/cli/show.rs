@@ -262,12 +262,9 @@ fn profiles(name: Option<&str>) -> Result<String, Failure> {
 
 fn described(profile: &Profile, entries: &str) -> String {
     let mut text = format!("{}: {}\n", profile.name, profile.summary);
-    for line in wrap(&format!("source: {}", profile.source), 80) {
-        text.push_str(&format!("{line}\n"));
-    }
     text.push_str(&format!(
-        "\n  copy-tree = {{ profile = \"{}\" }}\n\n",
-        profile.name
+        "source: {}\n\n  copy-tree = {{ profile = \"{}\" }}\n\n",
+        profile.source, profile.name
     ));
     text.push_str(&format!(
         "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>15}\n",

@@ -18,6 +18,9 @@ use super::variable::variable;
 use stackrace_base::unit::signs;
 use stackrace_show::report::{Styled, columns_of, harmless, wrap_whole};
 
+/// Columns before what goes on below a line whose first column is too wide to stand beside it.
+const BELOW: usize = 4;
+
 /// View that is drawn on standard error at the moment.
 static VIEW: Mutex<Option<MultiProgress>> = Mutex::new(None);
 
@@ -64,12 +67,13 @@ fn broken(text: &str, columns: usize) -> String {
         }
         // Columns of a table and marks of a list stay visible when their text goes on in the next
         // line.
-        let hang = hanging(bare, columns);
+        let (hang, below) = hanging(bare, columns);
         let (begin, rest) = bare.split_at(hang);
-        let parts = wrap_whole(rest, columns.saturating_sub(hang).max(1));
+        let parts = wrap_whole(rest, columns.saturating_sub(below).max(1));
         for (at, part) in parts.iter().enumerate() {
+            let wanted = if at == 0 { hang } else { below };
             // A path that is broken cannot be copied: it gives up its indentation first.
-            let indent = hang.min(columns.saturating_sub(columns_of(part)));
+            let indent = wanted.min(columns.saturating_sub(columns_of(part)));
             let begin = match at {
                 0 if indent == hang => begin.to_owned(),
                 // An empty line would end a command that goes on here.
@@ -91,18 +95,24 @@ fn is_excerpt(line: &str) -> bool {
     number.trim_start().starts_with(['|', '│'])
 }
 
-/// Bytes before the text of a line: all of them ASCII, so they are its columns too.
-fn hanging(line: &str, columns: usize) -> usize {
+/// Bytes before the text of a line, all of them ASCII, so that they are its columns too, and the columns before what
+/// goes on below it.
+fn hanging(line: &str, columns: usize) -> (usize, usize) {
     let indented = line.len() - line.trim_start_matches(' ').len();
     let gap = line[indented..].find("  ").map(|gap| {
         let after = &line[indented + gap..];
         indented + gap + after.len() - after.trim_start_matches(' ').len()
     });
-    let marked = line[indented..].starts_with("- ").then_some(indented + 2);
-    let hang = marked.or(gap).unwrap_or(indented);
+    // The second is that of the advice on a study.
+    let mut marks = ["- ", "= help: "].into_iter();
+    let mark = marks.find(|mark| line[indented..].starts_with(mark));
+    let hang = mark.map(|mark| indented + mark.len()).or(gap);
+    let hang = hang.unwrap_or(indented);
     match line.as_bytes().get(..hang) {
-        Some(begin) if begin.is_ascii() && hang <= columns / 2 => hang,
-        _ => 0,
+        Some(begin) if begin.is_ascii() && hang <= columns / 2 => (hang, hang),
+        // Behind a column that is too wide, what goes on is still seen to.
+        Some(begin) if begin.is_ascii() && gap.is_some() => (indented, indented + BELOW),
+        _ => (0, 0),
     }
 }
 
@@ -368,6 +378,26 @@ mod tests {
         assert!(
             shown.contains("  - an item of a list that is longer\n    than"),
             "{shown}"
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_a_wide_column_goes_on_below_it() {
+        let row = "  a-setting-of-a-layer  What it is, in more words than fit (bytes; required)\n";
+        let shown = broken(row, 40);
+        assert!(
+            shown.starts_with("  a-setting-of-a-layer  What it is, in"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("\n      more words than fit (bytes;"),
+            "{shown}"
+        );
+        let advice = "   = help: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB (1000)\n";
+        assert!(
+            broken(advice, 40).contains("\n           MiB"),
+            "{}",
+            broken(advice, 40)
         );
     }
 

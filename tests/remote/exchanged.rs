@@ -48,6 +48,25 @@ enum Accident {
     ReadOnly,
     LinkInstead,
     Removed,
+    Renamed,
+    FileInstead,
+}
+
+impl Accident {
+    const ALL: [Self; 7] = [
+        Self::Unmounted,
+        Self::MountedOver,
+        Self::ReadOnly,
+        Self::LinkInstead,
+        Self::Removed,
+        Self::Renamed,
+        Self::FileInstead,
+    ];
+
+    /// Returns true if something is mounted that goes or comes.
+    fn is_of_a_mount(self) -> bool {
+        matches!(self, Self::Unmounted | Self::MountedOver | Self::ReadOnly)
+    }
 }
 
 /// A place with two directories, and what reaches it.
@@ -140,6 +159,23 @@ impl Scene {
         words
     }
 
+    /// Mounts an image in the place of the second memory.
+    fn mount_image(&self) {
+        let (image, point) = (self.base.join("two.img"), self.base.join("two"));
+        let (image, point) = (image.to_str().unwrap(), point.to_str().unwrap());
+        tool("umount", &[point]);
+        fs::File::create(image).unwrap().set_len(256 << 20).unwrap();
+        tool("mkfs.ext4", &["-q", "-F", image]);
+        tool("mount", &["-o", "loop", image, point]);
+    }
+
+    /// The loop device that is mounted in the second place.
+    fn loop_device(&self) -> String {
+        let point = self.base.join("two");
+        let told = tool("findmnt", &["-n", "-o", "SOURCE", point.to_str().unwrap()]);
+        told.trim().to_owned()
+    }
+
     /// Runs the study, and has something happen after its first round.
     fn run(&self, happens: impl FnOnce()) -> Said {
         let words = self.words(&["run", "study.toml"]);
@@ -205,6 +241,11 @@ fn happens(scene: &Scene, accident: Accident) {
         }
         // A trial makes something in it again until it notices.
         Accident::Removed => until(|| fs::remove_dir_all(&two).is_ok()),
+        Accident::Renamed => fs::rename(&two, scene.base.join("away")).unwrap(),
+        Accident::FileInstead => {
+            fs::rename(&two, scene.base.join("away")).unwrap();
+            fs::write(&two, "a file").unwrap();
+        }
     }
 }
 
@@ -214,6 +255,11 @@ fn mended(scene: &Scene, accident: Accident) -> bool {
     match accident {
         // Neither a new tmpfs nor a new directory is what was measured.
         Accident::Unmounted | Accident::Removed => return false,
+        Accident::Renamed => fs::rename(scene.base.join("away"), &two).unwrap(),
+        Accident::FileInstead => {
+            fs::remove_file(&two).unwrap();
+            fs::rename(scene.base.join("away"), &two).unwrap();
+        }
         Accident::MountedOver => drop(tool("umount", &[path])),
         Accident::ReadOnly => drop(tool("mount", &["-o", "remount,rw", path])),
         Accident::LinkInstead => {
@@ -241,14 +287,14 @@ fn reasons(place: Elsewhere, accident: Accident) -> Vec<&'static str> {
         Accident::ReadOnly => vec!["was mounted writable and is now mounted read-only"],
         Accident::LinkInstead => vec!["/two "],
         // A client may be at work in a directory below it.
-        Accident::Removed => vec!["/two", " was on ", "is not there any more"],
+        Accident::Removed | Accident::Renamed => vec!["/two", " was on ", "is not there any more"],
+        Accident::FileInstead => vec!["/two", " was on ", "is not there any more"],
     }
 }
 
 /// The second place is out, by the name of its machine, and counts again only when it is what it was.
 fn is_out_after(place: Elsewhere, accident: Accident) {
-    let memory = !matches!(accident, Accident::LinkInstead | Accident::Removed);
-    let scene = Scene::of(place, memory);
+    let scene = Scene::of(place, accident.is_of_a_mount());
     let said = scene.run(|| happens(&scene, accident));
     let context = format!("{place:?}, {accident:?}\n{}{}", said.out, said.err);
     let record = log(&scene.ground);
@@ -312,16 +358,9 @@ fn every_accident(place: Elsewhere) {
         // Here and not in a thread: a panic of a thread does not say what is missing.
         needs::tool("busybox");
     }
-    let accidents = [
-        Accident::Unmounted,
-        Accident::MountedOver,
-        Accident::ReadOnly,
-        Accident::LinkInstead,
-        Accident::Removed,
-    ];
     // Side by side, each with directories and a server of its own: most of the time they wait.
     std::thread::scope(|scope| {
-        for accident in accidents {
+        for accident in Accident::ALL {
             scope.spawn(move || is_out_after(place, accident));
         }
     });
@@ -341,4 +380,38 @@ pub(super) fn storage_that_is_exchanged_where_no_mounts_are_shown_is_out() {
 
 pub(super) fn storage_that_is_exchanged_under_clients_is_out() {
     every_accident(Elsewhere::Clients);
+}
+
+/// A copy of its image, with its UUID and its numbers, takes the number of a loop device between a run and its resume:
+/// before that the run holds the first one.
+fn is_out_after_another_loop(place: Elsewhere) {
+    let scene = Scene::of(place, true);
+    scene.mount_image();
+    scene.run(|| ()).ended(0);
+    let (two, device, counted) = (scene.base.join("two"), scene.loop_device(), scene.counted());
+    let copy = scene.base.join("copy.img");
+    tool("umount", &[two.to_str().unwrap()]);
+    fs::copy(scene.base.join("two.img"), &copy).unwrap();
+    tool("losetup", &[&device, copy.to_str().unwrap()]);
+    tool("mount", &[&device, two.to_str().unwrap()]);
+    let said = scene.resume(&["--rounds", "1"]);
+    tool("umount", &[two.to_str().unwrap()]);
+    quietly("losetup", &["-d", &device]);
+    let context = format!("{place:?}\n{}{}", said.out, said.err);
+    assert_eq!(said.code, Some(ENDED), "{context}");
+    assert_eq!(scene.counted(), counted, "{context}");
+    let told = format!("the storage was exchanged on {}", scene.machine);
+    for part in [told.as_str(), "two.img", "and is now on ", "copy.img"] {
+        assert!(context.contains(part), "no {part:?} in {context}");
+    }
+}
+
+pub(super) fn a_copy_that_takes_the_loop_device_elsewhere_is_out() {
+    needs::root_and_loop_devices();
+    std::thread::scope(|scope| {
+        // Where no mounts are shown nothing of a copy differs.
+        for place in [Elsewhere::Agent, Elsewhere::Shell, Elsewhere::Clients] {
+            scope.spawn(move || is_out_after_another_loop(place));
+        }
+    });
 }

@@ -555,6 +555,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         storage_that_is_exchanged_where_only_a_shell_is_is_out,
         storage_that_is_exchanged_where_no_mounts_are_shown_is_out,
         storage_that_is_exchanged_under_clients_is_out,
+        a_copy_that_takes_the_loop_device_elsewhere_is_out,
         disks_on_another_machine_that_are_not_at_their_path_are_not_called_gone,
         a_workers_store_that_is_not_at_its_path_is_cleaned_where_it_is,
         what_clients_made_is_not_called_gone_when_it_is_not_at_its_path,

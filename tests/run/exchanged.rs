@@ -179,6 +179,81 @@ pub(crate) fn storage_that_is_mounted_over_is_out() {
     );
 }
 
+/// Two places, of which the second is a file system in the image `two.img`; the loop device below it.
+fn second_on_an_image(ground: &Ground) -> ([Unmounted; 2], String) {
+    needs::root_and_loop_devices();
+    let places = two_memories(ground);
+    let (image, point) = (ground.path().join("two.img"), &places[1].0);
+    fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let (image, point) = (image.to_str().unwrap(), point.to_str().unwrap());
+    tool("mkfs.ext4", &["-q", "-F", image]);
+    tool("umount", &[point]);
+    tool("mount", &["-o", "loop", image, point]);
+    let device = tool("findmnt", &["-n", "-o", "SOURCE", point]);
+    (places, device.trim().to_owned())
+}
+
+/// It has the UUID, the numbers and the times of the one before, and comes while nothing holds that one.
+pub(crate) fn a_loop_device_whose_number_a_copy_of_its_image_took_is_out() {
+    let ground = Ground::new();
+    let ([_one, two], device) = second_on_an_image(&ground);
+    ground.write(
+        "places.toml",
+        PLACES.replace("rounds-at-most = 12", "rounds-at-most = 2"),
+    );
+    ground
+        .stackrace(&["run", "places.toml", "--anyway"])
+        .ended(0);
+    let point = two.0.to_str().unwrap();
+    let (image, copy) = (
+        ground.path().join("two.img"),
+        ground.path().join("copy.img"),
+    );
+    tool("umount", &[point]);
+    fs::copy(&image, &copy).unwrap();
+    tool("losetup", &[&device, copy.to_str().unwrap()]);
+    tool("mount", &[&device, point]);
+    // Nothing of it can be asked but what the kernel keeps.
+    fs::remove_file(&copy).unwrap();
+    let said = ground.stackrace(&["resume", "--rounds", "2"]);
+    tool("umount", &[point]);
+    quietly("losetup", &["-d", &device]);
+    is_out(
+        &said,
+        &Log::of(&ground),
+        &["two.img", "and is now on ", "copy.img"],
+    );
+    tool("mount", &["-o", "loop", image.to_str().unwrap(), point]);
+    ground.stackrace(&["resume", "--rounds", "1"]).ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// The kernel keeps both until nothing uses them.
+pub(crate) fn a_loop_device_that_is_given_up_under_its_mount_is_the_same_storage() {
+    let ground = Ground::new();
+    let ([_one, _two], device) = second_on_an_image(&ground);
+    let (said, log) = exchanged_by(&ground, || {
+        tool("losetup", &["-d", &device]);
+        fs::remove_file(ground.path().join("two.img")).unwrap();
+    });
+    said.ended(0);
+    assert_eq!(log.failures(), []);
+    assert_eq!(log.trials("complete").len(), 24);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+pub(crate) fn an_image_that_is_cut_off_under_its_mount_is_out() {
+    let ground = Ground::new();
+    let ([_one, _two], _) = second_on_an_image(&ground);
+    let image = ground.path().join("two.img");
+    let (said, log) = exchanged_by(&ground, || {
+        let image = fs::File::options().write(true).open(&image).unwrap();
+        image.set_len(0).unwrap();
+    });
+    is_out(&said, &log, &["two.img of 64 MiB", "and is now on "]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 /// A file system in memory, mounted as that of a server: what the table of mounts says of it is all that tells.
 pub(crate) fn a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it() {
     needs::root();

@@ -1,6 +1,6 @@
 //! Names whose letters take two columns, or none: lines are measured by what is seen.
 
-use super::{Ground, NO_COLOUR, on_screen};
+use super::{Ground, NO_COLOUR, ground, on_screen};
 
 /// Names of wide letters, of letters with marks of their own, and of pictures, each with the figures of its runs.
 const WIDE: [(&str, &str, u32); 3] = [
@@ -63,6 +63,43 @@ pub(super) fn wide_letters_and_marks_are_measured_by_what_is_seen() {
                 let places = brackets(screen);
                 assert!(places.len() >= 2, "{contents}");
                 assert_eq!(places[0], places[1], "{contents}");
+            }
+        }
+    }
+}
+
+/// A line that was broken for 80 columns, and again for 40, has a short rest in its middle.
+pub(super) fn no_line_is_broken_twice() {
+    let ground = ground();
+    for words in [
+        &["plan", "wrong.toml"][..],
+        &["show", "profile", "source-code"],
+        &["show", "layer", "image"],
+        &["report", "no-such-run"],
+        &["compare", "a", "no such directory"],
+    ] {
+        for columns in [40, 60] {
+            let parser = on_screen(&ground, words, columns, &NO_COLOUR);
+            let rows: Vec<String> = parser.screen().rows(0, columns).collect();
+            let indent = |row: &str| row.len() - row.trim_start().len();
+            for three in rows.windows(3) {
+                let [before, row, after] = three else {
+                    continue;
+                };
+                // Prose that goes on above and below it at the same column.
+                let prose = indent(row) > 0
+                    && [before, after]
+                        .iter()
+                        .all(|it| indent(it) == indent(row) && it.contains(' '))
+                    && after.trim().starts_with(char::is_lowercase)
+                    && row.trim().ends_with(char::is_lowercase);
+                let next = after.split_whitespace().next().map_or(0, str::len);
+                // A figure and its unit stay on one line.
+                let fits = row.chars().count() + 12 + next < usize::from(columns);
+                assert!(
+                    !(prose && fits),
+                    "{words:?} at {columns}: {row:?} in {rows:#?}"
+                );
             }
         }
     }

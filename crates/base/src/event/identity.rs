@@ -1,6 +1,7 @@
 //! What a directory of the user's lies on, as values that are compared: a configuration is the same one
 //! in all rounds only if it lies on the same storage.
 
+use crate::unit;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -59,8 +60,37 @@ pub struct LoopFile {
     pub path: String,
     /// Device number of the file system that it lies on: major, minor.
     pub device: (u32, u32),
-    /// Its number in that file system.
+    /// Its number in that file system; 0 if it was removed there, or only its path is told.
     pub inode: u64,
+    /// Its size: one that is cut off under its mount holds something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl LoopFile {
+    /// The file as far as the kernel's own line on a loop device tells it.
+    pub fn by_path(told: &str) -> Self {
+        let path = told.trim_end_matches('\n');
+        let marked = path
+            .strip_suffix(')')
+            .and_then(|path| path.rsplit_once(" ("));
+        let removed = marked.filter(|(_, how)| *how == "deleted");
+        Self {
+            path: removed.map_or(path, |(path, _)| path).to_owned(),
+            device: (0, 0),
+            inode: 0,
+            bytes: None,
+        }
+    }
+
+    /// Returns true if it is the same file, as far as both tell it.
+    fn is_same(&self, now: &Self) -> bool {
+        let same = match self.inode == 0 || now.inode == 0 {
+            true => self.path == now.path,
+            false => (self.device, self.inode) == (now.device, now.inode),
+        };
+        same && !unlike(self.bytes, now.bytes)
+    }
 }
 
 /// The numbers (GUID) by which ZFS knows a pool and a dataset, whatever their names.
@@ -161,8 +191,9 @@ impl StorageIdentity {
         }
         if let Some((before, now_in)) = self.loop_file.as_ref().zip(now.loop_file.as_ref()) {
             // A loop device is numbered anew each time it is set up; its file stays what it is.
-            let one_file = (before.device, before.inode) == (now_in.device, now_in.inode);
-            return same && one_file && !unlike(self.file_system_id, now.file_system_id);
+            return same
+                && before.is_same(now_in)
+                && !unlike(self.file_system_id, now.file_system_id);
         }
         // A number without a device behind it is drawn anew each time it is mounted (NFS, Btrfs).
         let drawn = |device: Option<(u32, u32)>| device.is_some_and(|(major, _)| major == 0);
@@ -256,7 +287,13 @@ impl fmt::Display for StorageIdentity {
         let mut about = Vec::new();
         if !self.source.is_empty() {
             about.push(match &self.loop_file {
-                Some(file) => format!("{} on the file {}", self.source, file.path),
+                Some(file) => {
+                    let size = file
+                        .bytes
+                        .map(|bytes| format!(" of {}", unit::bytes(bytes)));
+                    let size = size.unwrap_or_default();
+                    format!("{} on the file {}{size}", self.source, file.path)
+                }
                 None => self.source.clone(),
             });
         }
@@ -401,6 +438,32 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_device_whose_number_another_file_took_is_other_storage() {
+        let lying_in = |file| StorageIdentity {
+            device: Some((7, 0)),
+            loop_file: Some(file),
+            ..ext4()
+        };
+        let known = |path: &str, inode| LoopFile {
+            path: path.into(),
+            device: (8, 1),
+            inode,
+            bytes: Some(64),
+        };
+        let was = lying_in(known("/a.img", 5));
+        // Removed while it is mounted, and told by a shell, which knows the path alone.
+        assert!(was.is_same(&lying_in(LoopFile::by_path("/a.img (deleted)\n"))));
+        assert!(was.is_same(&lying_in(LoopFile::by_path("/a.img\n"))));
+        assert!(!was.is_same(&lying_in(LoopFile::by_path("/b.img (deleted)\n"))));
+        assert!(!was.is_same(&lying_in(known("/a.img", 6))));
+        let cut_off = LoopFile {
+            bytes: Some(0),
+            ..known("/a.img", 5)
+        };
+        assert!(!was.is_same(&lying_in(cut_off)));
+    }
+
+    #[test]
     fn a_file_that_is_mounted_again_has_another_loop_device_and_is_the_same_storage() {
         let lying_in = |inode, minor| StorageIdentity {
             device: Some((7, minor)),
@@ -409,6 +472,7 @@ mod tests {
                 path: "/srv/a.img".into(),
                 device: (254, 0),
                 inode,
+                bytes: None,
             }),
             ..ext4()
         };

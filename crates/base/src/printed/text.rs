@@ -239,11 +239,14 @@ impl Figures {
     }
 }
 
-/// Facts with a value.
+/// Facts with a value. Blanks between its words count as one: a mail that folds its lines leaves no more.
 pub fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Fact> {
     pairs
         .into_iter()
-        .map(|(name, value)| (name.trim(), value.trim()))
+        .map(|(name, value)| {
+            let words: Vec<&str> = value.split_whitespace().collect();
+            (name.trim(), words.join(" "))
+        })
         // What a tool left empty was not said, and is no difference between two results.
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| Fact::new(name, value))

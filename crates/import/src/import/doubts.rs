@@ -5,10 +5,11 @@ use stackrace_base::printed::Imported;
 use stackrace_base::printed::text::{cut, lines};
 
 /// Words that no tool prints of a run that went well.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 23] = [
     "abort",
     "aborted",
     "aborting",
+    "degraded",
     "error",
     "errors",
     "failed",

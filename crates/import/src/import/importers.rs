@@ -57,7 +57,9 @@ pub fn read(
     let plain = pasted::plain(text);
     let plain = pasted::unlisted(&plain).map_or(plain, Cow::Owned);
     let (once, copies) = pasted::once(&plain).unwrap_or((&plain, 1));
-    let mut results = read_pasted(importers, once, tool).map_err(|misread| ImportError {
+    let clean = pasted::cleaned(text);
+    let came = if copies > 1 { once } else { &clean };
+    let mut results = read_pasted(importers, came, once, tool).map_err(|misread| ImportError {
         // The line that the user sees.
         line: starts
             .get(misread.line - 1)
@@ -76,33 +78,22 @@ pub fn read(
     Ok(results)
 }
 
-/// Reads a text, and where that cannot be done tries what a page or a mail may have done to its lines.
+/// Reads a text, and tries what a page or a mail may have done to its lines: `plain` without what stands around them,
+/// `came` with it.
 fn read_pasted(
     importers: &[Importer],
+    came: &str,
     plain: &str,
     tool: Option<&str>,
 ) -> Result<Vec<Imported>, ImportError> {
     // What stands before each line, as its number does, stands before whole ones only.
     let whole = |text: &str| read_plain(importers, &pasted::plain(text), tool);
-    let refused = match read_plain(importers, plain, tool) {
-        Ok(results) => return Ok(results),
-        Err(refused) => refused,
-    };
-    let moved = pasted::paragraphs(plain);
     // A page that was pasted whole: what is indented in it may be the output.
-    if let Some(Ok(results)) = moved
-        .as_deref()
-        .map(|moved| read_plain(importers, moved, tool))
-    {
-        return Ok(results);
-    }
-    let unfold = |text: &str| unfolded::read(text, &refused, whole);
-    let unfolded = unfold(plain);
-    match (&unfolded, moved) {
-        (Some(Ok(_)), _) | (_, None) => unfolded,
-        (_, Some(moved)) => unfold(&moved).filter(Result::is_ok).or(unfolded),
-    }
-    .unwrap_or_else(|| Err(refused.clone()))
+    let first = read_plain(importers, plain, tool).or_else(|refused| {
+        let moved = pasted::paragraphs(plain).ok_or_else(|| refused.clone())?;
+        read_plain(importers, &moved, tool).map_err(|_| refused)
+    });
+    unfolded::read([came, plain], first, whole)
 }
 
 fn read_plain(
@@ -174,6 +165,16 @@ fn unknown(importers: &[Importer], text: &str) -> ImportError {
     if text.contains('\0') {
         let what = "this is binary data, no text that a tool printed";
         return ImportError::at(0, what, "give it what the tool printed on the terminal");
+    }
+    let begins = first.trim().to_lowercase();
+    let named = |importer: &&Importer| begins.split([' ', '-', ':']).next() == Some(importer.name);
+    if let Some(importer) = importers.iter().find(named) {
+        let what = format!(
+            "\"{}\" begins a text of {} that has no result which is read",
+            text::cut(first),
+            importer.name
+        );
+        return ImportError::at(0, what, format!("give it {}", importer.summary));
     }
     let names: Vec<&str> = importers.iter().map(|importer| importer.name).collect();
     let mut next = format!(

@@ -58,6 +58,37 @@ pub(super) fn without(line: &str, named: usize) -> &str {
         .unwrap_or(if named == 0 { line } else { "" })
 }
 
+/// For each line, whether it begins a line of the tool: with a number or the mark of a mail, which lines that were folded
+/// afterwards do not have. `None` if all of them begin so, or none.
+pub(super) fn begins(lines: &[&str]) -> Option<Vec<bool>> {
+    let quoted = |line: &&str| line.starts_with('>') && !line.starts_with(">=");
+    let ways = [numbered(lines), lines.iter().map(quoted).collect()];
+    let of_some = |begins: &Vec<bool>| {
+        let own = || {
+            begins
+                .iter()
+                .zip(lines)
+                .filter(|(_, line)| !line.trim().is_empty())
+        };
+        let count = own().filter(|(begins, _)| **begins).count();
+        count >= NAMED_MIN && count < own().count() && own().next().is_some_and(|it| *it.0)
+    };
+    ways.into_iter().find(of_some)
+}
+
+/// For each line, whether it has the number that follows the one before it.
+fn numbered(lines: &[&str]) -> Vec<bool> {
+    let mut last: Option<u64> = None;
+    let follows = |line: &&str| {
+        let found = number(line).map(|(number, _)| number);
+        let next = last.map_or(found, |last| last.checked_add(1));
+        let follows = found.is_some() && found == next;
+        last = if follows { found } else { last };
+        follows
+    };
+    lines.iter().map(follows).collect()
+}
+
 /// The lines without their numbers, if each but the blank ones has the one that follows the number before it.
 pub(super) fn unnumbered<'a>(lines: &'a [Cow<'_, str>]) -> Option<Vec<&'a str>> {
     let file = file_before_numbers(lines)?;

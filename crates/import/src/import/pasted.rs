@@ -79,6 +79,12 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
+/// The text as it came, but for what takes no column on a screen and what looks like a blank there.
+pub(super) fn cleaned(text: &str) -> String {
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(clean).collect();
+    lines.join("\n")
+}
+
 /// Decodes a mail as it is stored (quoted-printable) into the text that was sent, and for each line of that the
 /// number of the line where it begins, from 0. `None` if the text is no such mail.
 pub(super) fn decoded(text: &str) -> Option<(String, Vec<usize>)> {

@@ -29,6 +29,8 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("sysbench", "fsyncs/s:"),
     ("sysbench", "read, MiB/s:"),
     ("sysbench", "written, MiB/s:"),
+    ("time", "Command being timed:"),
+    ("time", "Maximum resident set size"),
     ("tiotest", "Tiotest results for "),
 ];
 /// A tool, and what a line of its results has in it.
@@ -43,7 +45,16 @@ const PARTS: &[(&str, &[&str])] = &[
     ("bonnie++", &["-Sequential Output-"]),
     ("mdtest", &["mdtest-", " was launched with "]),
     ("sysbench", &[" Requests/sec executed"]),
+    ("time", &["avgtext+"]),
+    ("time", &["pagefaults "]),
     // Tools that are not read at all.
+    ("sysbench memory", &[" MiB transferred ("]),
+    ("sysbench cpu", &["events per second:"]),
+    ("time of zsh", &["s user ", "s system ", "% cpu ", " total"]),
+    ("time of fish", &["Executed in "]),
+    ("iperf", &["bits/sec"]),
+    ("stress-ng", &["stress-ng: metrc"]),
+    ("rsync", &["total size is ", "speedup is "]),
     ("hdparm", &["Timing ", " disk reads: "]),
     ("hdparm", &["Timing ", " cached reads: "]),
     ("rados bench", &["Bandwidth (MB/sec): "]),

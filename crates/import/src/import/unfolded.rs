@@ -4,6 +4,8 @@
 //! A break is undone by its cause: the next word did not fit any more. At which width is not told, so every width is
 //! tried. Where two of them give other figures, nothing is read: a wrong figure would look right.
 
+use super::margin;
+use stackrace_base::printed::text::cut;
 use stackrace_base::printed::{ImportError, Imported};
 
 /// Two windows side by side leave half of a mail's 72 to 78 columns to each.
@@ -12,10 +14,14 @@ const NARROWEST: usize = 36;
 const NARROWEST_MAIL: usize = 60;
 /// The widest mail, and the widest terminal that is tried where none of its lines is full.
 const WIDEST: usize = 82;
+/// Wider mails and pages, which break at blanks as well.
+const WIDE: [usize; 3] = [100, 120, 132];
 /// Longer texts come in files, and every width is a reading of the whole.
 const LONGEST: usize = 256 * 1024;
 /// Columns from one stop of a tabulator to the next.
 const TAB: usize = 8;
+/// Most breaks that may all stand at one column by chance.
+const BY_CHANCE: usize = 3;
 /// Note on results that were read so.
 const NOTE: &str = "the lines of the text had been folded, and were put together";
 /// Advice where nothing can be read.
@@ -28,18 +34,14 @@ enum Break {
     AtBlank,
     /// At the last column, in the middle of whatever stands there.
     AtColumn,
-    /// At the last column, and a blank that stood there was lost when the text was copied.
-    Copied,
+    /// At this last column, and a blank that stood there was lost when the text was copied.
+    Copied(usize),
 }
 
 /// What a text says with its lines put together in one way.
 struct Reading {
     results: Vec<Imported>,
-    way: Break,
-    /// For each whole line, the one where it begins, from 0.
-    starts: Vec<usize>,
-    /// Lines that were put to the one before them.
-    joins: usize,
+    joined: Joined,
 }
 
 /// The lines of a text that may have been folded; `None` where a break means nothing, or it is too long.
@@ -48,76 +50,198 @@ fn foldable(text: &str) -> Option<Vec<&str>> {
     if text.len() > LONGEST || text.trim_start().starts_with(['{', '<']) {
         return None;
     }
-    let lines = text.split('\n');
-    Some(lines.map(|line| line.trim_end_matches('\r')).collect())
+    let lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
+    // Blanks behind every line are none of the window that folded them.
+    let behind = |line: &str| line.len() - line.trim_end_matches(' ').len();
+    let own = lines.clone().filter(|line| !line.trim().is_empty());
+    let padding = own.map(behind).min().unwrap_or(0);
+    let end = |line: &str| line.len() - padding.min(behind(line));
+    Some(lines.map(|line| &line[..end(line)]).collect())
 }
 
-/// Reads a text that could not be read, with its folded lines put together; `None` if no line of it was folded
-/// where the refusal is, so that this stands.
+/// What is read of a text whose lines may have been folded: `first` is what its lines say as they stand, and `layouts`
+/// are the text as it came and as it was cleaned, with the same lines. Where it was folded, its lines put together say
+/// more, or what stood before each whole line does so again.
 ///
 /// # Errors
-/// Its lines were folded, and there is no reading, or more than one.
+/// The lines say nothing as they stand, or less than they did before they were folded, and there is no way to put them
+/// together, or more than one.
 pub(super) fn read(
-    text: &str,
-    refused: &ImportError,
+    layouts: [&str; 2],
+    first: Result<Vec<Imported>, ImportError>,
     reader: impl Fn(&str) -> Result<Vec<Imported>, ImportError>,
-) -> Option<Result<Vec<Imported>, ImportError>> {
-    let lines = foldable(text)?;
-    let (mut found, mut tried, mut folded) = (Vec::new(), Vec::new(), false);
-    for (width, way) in widths(&lines) {
-        match read_joined(&lines, width, way, &mut tried, &reader) {
-            // What contradicts itself is not mended by lines elsewhere.
-            Some((starts, Ok(_))) if refused.contradiction && !is_joined(&starts, refused.line) => {
+) -> Result<Vec<Imported>, ImportError> {
+    let (mut found, mut tried) = (Vec::new(), Vec::new());
+    let (mut folded, mut margin) = (None, None);
+    // Of JSON with a mark before each line no break means anything either.
+    let texts: Option<Vec<Vec<&str>>> = layouts.iter().map(|layout| foldable(layout)).collect();
+    for lines in texts.into_iter().flatten() {
+        let begins = margin::begins(&lines);
+        for (width, way) in widths(&lines) {
+            let begins = begins.as_deref();
+            let Some(joined) = Joined::new(&lines, (width, way), begins, &mut tried) else {
+                continue;
+            };
+            let break_at = joined.first_break();
+            if joined.margin {
+                margin.get_or_insert(break_at);
             }
-            Some((_, Ok(reading))) => found.push(reading),
-            // What was refused is understood now, and what went on in the line behind it with it.
-            Some((starts, Err(misread))) => {
-                let at = starts.get(misread.line.saturating_sub(1));
-                folded |= at.is_some_and(|at| *at > refused.line);
+            match (reader(&joined.text), &first) {
+                // What contradicts itself is not mended by lines elsewhere.
+                (Ok(_), Err(refused))
+                    if refused.contradiction && !joined.has_part(refused.line) => {}
+                (Ok(results), Ok(plain)) if !joined.margin && !says_more(&results, plain) => {}
+                (Ok(results), _) => {
+                    let other = joined.other_way(&lines);
+                    let other = other.and_then(|other| {
+                        let results = reader(&other.text).ok()?;
+                        Some(Reading {
+                            results,
+                            joined: other,
+                        })
+                    });
+                    found.push(Reading { results, joined });
+                    found.extend(other);
+                }
+                // What was refused is understood now, and what went on in the line behind it with it.
+                (Err(misread), Err(refused)) if joined.begin_of(misread.line) > refused.line => {
+                    folded.get_or_insert(break_at);
+                }
+                (Err(_), _) => {}
             }
-            None => {}
         }
     }
-    let none = found.is_empty();
-    match likeliest(found) {
-        Some(reading) => Some(Ok(noted(reading.results))),
-        None if none && !folded => None,
-        None => Some(Err(ImportError {
-            next: NEXT.to_owned(),
-            ..refused.clone()
-        })),
+    // What stands before each line of a text stood there before it was folded.
+    found.retain(|reading| margin.is_none() || reading.joined.margin);
+    let doubt = found.first().map(|reading| reading.joined.first_break());
+    let doubt = doubt.or(margin);
+    match (first, doubt.or(folded)) {
+        (Err(refused), None) => Err(refused),
+        (Ok(plain), None) => Ok(plain),
+        (first, Some(break_at)) => match likeliest(found) {
+            Some(reading) => Ok(noted(reading.results)),
+            None => Err(unreadable(first.err(), break_at, layouts[0])),
+        },
     }
 }
 
-/// The text with its lines put together in one way, and what is read of it with the starts of its lines; `None` if
-/// that changes nothing, or was tried before.
-fn read_joined(
-    lines: &[&str],
-    width: usize,
-    way: Break,
-    tried: &mut Vec<String>,
-    reader: impl Fn(&str) -> Result<Vec<Imported>, ImportError>,
-) -> Option<(Vec<usize>, Result<Reading, ImportError>)> {
-    let (joined, starts) = joined(lines, width, way);
-    let joins = lines.len() - joined.len();
-    let joined = joined.join("\n");
-    if joins == 0 || tried.contains(&joined) {
-        return None;
-    }
-    let results = reader(&joined);
-    tried.push(joined);
-    let reading = results.map(|results| Reading {
-        results,
-        way,
-        starts: starts.clone(),
-        joins,
+/// Refusal of a text whose lines were folded: where it was refused as it stands, or at the first line that was broken.
+fn unreadable(refused: Option<ImportError>, break_at: usize, came: &str) -> ImportError {
+    let line = came.lines().nth(break_at);
+    let refused = refused.unwrap_or_else(|| {
+        let line = cut(line.unwrap_or_default().trim());
+        let what = format!("\"{line}\" seems to go on in the next line");
+        ImportError::at(break_at, what, "")
     });
-    Some((starts, reading))
+    ImportError {
+        next: NEXT.to_owned(),
+        ..refused
+    }
 }
 
-/// Returns true if a line, from 1, was put together with one next to it.
-fn is_joined(starts: &[usize], line: usize) -> bool {
-    !(starts.contains(&(line - 1)) && starts.contains(&line))
+/// A text with its lines put together in one way.
+struct Joined {
+    text: String,
+    way: Break,
+    /// For each whole line, the one where it begins, from 0.
+    starts: Vec<usize>,
+    /// Lines that were put to the one before them.
+    joins: usize,
+    /// Set if the same stands before each whole line, and did not before they were put together.
+    margin: bool,
+}
+
+impl Joined {
+    /// The lines put together; `None` if that changes nothing, or was tried before.
+    fn new(
+        lines: &[&str],
+        (width, way): (usize, Break),
+        begins: Option<&[bool]>,
+        tried: &mut Vec<String>,
+    ) -> Option<Self> {
+        let (joined, starts) = joined(lines, way, |at| {
+            let begins = begins.is_some_and(|begins| begins[at]);
+            !begins && goes_on(lines[at - 1], lines[at], width, way)
+        });
+        let joins = lines.len() - joined.len();
+        let text = joined.join("\n");
+        if joins == 0 || tried.contains(&text) {
+            return None;
+        }
+        tried.push(text.clone());
+        // What begins none of the lines of the tool was put to the one before it.
+        let is_whole = |start: &usize| begins.is_some_and(|begins| begins[*start]);
+        let margin = starts
+            .iter()
+            .all(|start| is_whole(start) || lines[*start].trim().is_empty());
+        Some(Self {
+            text,
+            way,
+            starts,
+            joins,
+            margin,
+        })
+    }
+
+    /// The lines put together at the same places in the other of two ways, if the places do not tell which: all of
+    /// them are at one column, or one before it.
+    fn other_way(&self, lines: &[&str]) -> Option<Self> {
+        let is_broken = |at: &usize| !self.starts.contains(at);
+        let broken = (1..lines.len()).filter(is_broken);
+        let broken = broken.map(|at| columns(lines[at - 1]));
+        let width = broken.clone().max()?;
+        let mut doubtful = broken.map(|columns| columns + 1 >= width);
+        doubtful.all(|doubtful| doubtful).then_some(())?;
+        let way = match self.way {
+            Break::AtBlank => Break::Copied(width),
+            _ => Break::AtBlank,
+        };
+        let (joined, starts) = joined(lines, way, |at| is_broken(&at));
+        Some(Self {
+            text: joined.join("\n"),
+            way,
+            starts,
+            ..*self
+        })
+    }
+
+    /// The first line that goes on in the next one, from 0.
+    fn first_break(&self) -> usize {
+        let whole = self.starts.iter().enumerate();
+        whole.take_while(|(at, start)| at == *start).count() - 1
+    }
+
+    /// Line where a line of this text, from 1, begins in the text as it came, from 0.
+    fn begin_of(&self, line: usize) -> usize {
+        let at = self.starts.get(line.saturating_sub(1));
+        at.copied().unwrap_or_default()
+    }
+
+    /// Returns true if a line of the text as it came, from 1, was put together with one next to it.
+    fn has_part(&self, line: usize) -> bool {
+        !(self.starts.contains(&(line - 1)) && self.starts.contains(&line))
+    }
+}
+
+/// Returns true if one reading has all that another one says, and more of it.
+fn says_more(more: &[Imported], less: &[Imported]) -> bool {
+    let (all, some) = (figures(more), figures(less));
+    let mut rest = all.clone();
+    let kept = some.iter().all(|figure| {
+        let at = rest.iter().position(|it| it == figure);
+        at.map(|at| rest.swap_remove(at)).is_some()
+    });
+    // Parts of one report may look like several.
+    kept && (!rest.is_empty() || more.len() < less.len())
+}
+
+/// Every figure of a reading, by its name.
+fn figures(results: &[Imported]) -> Vec<(&str, f64)> {
+    let all = results
+        .iter()
+        .flat_map(|it| it.metrics.iter().zip(&it.values));
+    all.filter_map(|(head, value)| Some((head.name.as_str(), value.as_ref()?.value)))
+        .collect()
 }
 
 /// The one reading that is right; `None` if there is none, or that is open.
@@ -135,11 +259,14 @@ fn likeliest(mut found: Vec<Reading>) -> Option<Reading> {
         }
     }
     if found.len() > 1 {
-        // Words end at the last column by chance, and not twice: the same breaks are those of a terminal.
-        let of_terminal = found.iter().position(|it| it.way == Break::AtColumn)?;
+        // Words end at the last column by chance, and not often: the same breaks are those of a terminal.
+        let way = |it: &Reading| it.joined.way;
+        let of_terminal = found.iter().position(|it| way(it) == Break::AtColumn)?;
         let terminal = found.swap_remove(of_terminal);
-        let by_chance = |it: &Reading| it.starts == terminal.starts && it.way == Break::AtBlank;
-        return (terminal.joins > 1 && found.iter().all(by_chance)).then_some(terminal);
+        let by_chance =
+            |it: &Reading| it.joined.starts == terminal.joined.starts && way(it) == Break::AtBlank;
+        let often = terminal.joined.joins > BY_CHANCE;
+        return (often && found.iter().all(by_chance)).then_some(terminal);
     }
     found.pop()
 }
@@ -155,18 +282,19 @@ fn noted(mut results: Vec<Imported>) -> Vec<Imported> {
 fn widths(lines: &[&str]) -> Vec<(usize, Break)> {
     let longest = longest(lines);
     let most = WIDEST.max(longest);
-    let all = (longest.max(NARROWEST)..=most)
-        .flat_map(|width| ways(width, longest).map(move |way| (width, way)));
-    all.collect()
+    let wide = WIDE.into_iter().filter(|width| *width > most);
+    let all = (longest.max(NARROWEST)..=most).chain(wide);
+    all.flat_map(|width| ways(width, longest).map(move |way| (width, way)))
+        .collect()
 }
 
 /// The ways in which lines may have been folded at a width.
 fn ways(width: usize, longest: usize) -> impl Iterator<Item = Break> {
-    let mail = (NARROWEST_MAIL..=WIDEST).contains(&width);
+    let mail = (NARROWEST_MAIL..=WIDEST).contains(&width) || WIDE.contains(&width);
     [
         (Break::AtBlank, mail),
         (Break::AtColumn, width == longest),
-        (Break::Copied, width == longest),
+        (Break::Copied(width), width == longest),
     ]
     .into_iter()
     .filter_map(|(way, may_be)| may_be.then_some(way))
@@ -196,22 +324,25 @@ fn goes_on(line: &str, next: &str, width: usize, way: Break) -> bool {
         // What follows a blank that is gone begins at the margin.
         Break::AtBlank => !word.is_empty() && columns(line.trim_end()) + 1 + columns(word) > width,
         Break::AtColumn => columns(line) == width,
-        Break::Copied => (width - 1..=width).contains(&columns(line)),
+        Break::Copied(_) => (width - 1..=width).contains(&columns(line)),
     }
 }
 
-/// The lines with those that go on in the next one put together, and where each begins, from 0.
-fn joined(lines: &[&str], width: usize, way: Break) -> (Vec<String>, Vec<usize>) {
+/// The lines put together with those that go on in the next one, and where each begins, from 0.
+fn joined(
+    lines: &[&str],
+    way: Break,
+    goes_on: impl Fn(usize) -> bool,
+) -> (Vec<String>, Vec<usize>) {
     let (mut all, mut starts): (Vec<String>, Vec<usize>) = (Vec::new(), Vec::new());
-    let mut last = "";
     for (at, line) in lines.iter().enumerate() {
         match all.last_mut() {
-            Some(whole) if goes_on(last, line, width, way) => {
+            Some(whole) if goes_on(at) => {
                 let lost = match way {
                     // Mails that say so leave the blank at the end.
                     Break::AtBlank => !whole.ends_with(' '),
                     Break::AtColumn => false,
-                    Break::Copied => columns(last) < width,
+                    Break::Copied(width) => columns(lines[at - 1]) < width,
                 };
                 if lost {
                     whole.push(' ');
@@ -223,24 +354,15 @@ fn joined(lines: &[&str], width: usize, way: Break) -> (Vec<String>, Vec<usize>)
                 starts.push(at);
             }
         }
-        last = line;
     }
     (all, starts)
 }
 
-/// Returns true if two readings give the same: what was done, and every figure of it.
+/// Returns true if two readings give the same in everything but their notes.
 fn same(one: &[Imported], other: &[Imported]) -> bool {
-    let told = |all: &[Imported]| -> Vec<_> {
-        let of = |it: &Imported| {
-            let values = it.values.iter().map(|it| it.map(|it| it.value));
-            (
-                it.workload.clone(),
-                it.settings.clone(),
-                it.metrics.clone(),
-                values.collect::<Vec<_>>(),
-            )
-        };
-        all.iter().map(of).collect()
+    let bare = |it: &Imported| Imported {
+        notes: Vec::new(),
+        ..it.clone()
     };
-    told(one) == told(other)
+    one.iter().map(bare).eq(other.iter().map(bare))
 }

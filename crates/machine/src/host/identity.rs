@@ -104,16 +104,20 @@ fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
     Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
 }
 
-/// The file below a loop device; `None` if the device is another one, or its file has been removed.
+/// The file below a loop device; `None` if the device is another one.
 fn loop_file((major, minor): (u32, u32)) -> Option<LoopFile> {
     let about = format!("/sys/dev/block/{major}:{minor}/loop/backing_file");
-    let path = reading::text(Path::new(&about)).ok()?;
-    let path = path.trim_end_matches('\n');
-    let file = std::fs::metadata(path).ok()?;
-    Some(LoopFile {
-        path: path.to_owned(),
-        device: system::device_parts(file.dev()),
-        inode: file.ino(),
+    let shown = reading::text(Path::new(&about)).ok()?;
+    let told = LoopFile::by_path(&shown);
+    // One that was removed while it is in use is still the same one, and another may stand at its path.
+    Some(match std::fs::metadata(shown.trim_end_matches('\n')) {
+        Err(_) => told,
+        Ok(file) => LoopFile {
+            device: system::device_parts(file.dev()),
+            inode: file.ino(),
+            bytes: Some(file.len()).filter(|_| file.is_file()),
+            ..told
+        },
     })
 }
 

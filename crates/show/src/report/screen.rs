@@ -45,8 +45,12 @@ pub(super) fn glued(text: &str) -> String {
     while let Some(word) = words.next() {
         out.push_str(word);
         let figure = word.ends_with(|c: char| c.is_ascii_digit());
-        // Units have at most three letters before anything else (`MiB`, `op/s`); `%` has none.
-        let unit = |next: &&str| next.chars().take_while(|c| c.is_alphabetic()).count() <= 3;
+        // Units have at most three letters before anything else (`MiB`, `op/s`); `%` has none. What stands in
+        // brackets is none.
+        let unit = |next: &&str| {
+            let letters = next.chars().take_while(|c| c.is_alphabetic()).count();
+            letters <= 3 && !next.starts_with('(')
+        };
         match words.peek() {
             Some(next) if figure && unit(next) => out.push(GLUE),
             Some(_) => out.push(' '),

@@ -10,10 +10,8 @@ use stackrace_base::setting::{Refusal, Span};
 /// Messages shown at once; what is behind them is mostly their echo.
 pub(super) const ERRORS_MAX: usize = 20;
 
-/// Widest line of the advice, and of a source line that is shown whole.
+/// Widest source line that is shown whole.
 const COLUMNS: usize = 80;
-/// Columns in front of the advice.
-const BEFORE_HELP: usize = 14;
 
 /// A refusal and the levels that brought it about.
 pub(super) type LevelRefusal = (Refusal, Vec<(Span, String)>);
@@ -56,7 +54,7 @@ impl StudyError {
         }
     }
 
-    /// The message with the lines it is about; `styled`: with colours.
+    /// The message with the lines it is about, its advice in one line; `styled`: with colours.
     pub fn render(&self, styled: bool) -> String {
         let renderer = if styled {
             Renderer::styled()
@@ -82,7 +80,7 @@ impl StudyError {
             }
         };
         if !self.refusal.help.is_empty() {
-            group = group.element(Level::HELP.message(folded(&self.refusal.help)));
+            group = group.element(Level::HELP.message(self.refusal.help.as_str()));
         }
         renderer.render(&[group])
     }
@@ -121,36 +119,4 @@ pub(super) fn listed(name: &str, text: &str, mut findings: Vec<LevelRefusal>) ->
     errors
         .map(|(refusal, context)| StudyError::new(&file, &text, refusal, context))
         .collect()
-}
-
-/// The text in lines of at most the width of the terminal, broken at spaces.
-fn folded(text: &str) -> String {
-    // What stands on lines of its own is part of a study, to be copied as it is.
-    let (prose, lines) = match text.split_once('\n') {
-        Some((prose, lines)) => (prose, Some(lines)),
-        None => (text, None),
-    };
-    let folded = folded_prose(prose);
-    match lines {
-        Some(lines) => format!("{folded}\n{lines}"),
-        None => folded,
-    }
-}
-
-fn folded_prose(text: &str) -> String {
-    let mut folded = String::new();
-    let mut column = 0;
-    for word in text.split(' ') {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > COLUMNS - BEFORE_HELP {
-            folded.push('\n');
-            column = 0;
-        } else if !folded.is_empty() {
-            folded.push(' ');
-            column += 1;
-        }
-        folded.push_str(word);
-        column += width;
-    }
-    folded
 }

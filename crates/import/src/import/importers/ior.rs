@@ -1,6 +1,7 @@
 //! IOR 3 and 4, its default output: one result per row of the table of results, that is per
 //! operation and iteration. The summary at the end must agree with the rows.
 
+use super::mdtest::is_file_system;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
@@ -82,7 +83,11 @@ impl<'a> Output<'a> {
                     return Err(line.refuse("the names of all columns, up to \"iter\""));
                 }
             } else if let Some((name, value)) = line.text.split_once(':') {
-                self.told.push((name.trim(), value.trim()));
+                let (name, value) = (name.trim(), value.trim());
+                if value.contains(" : ") || name == "FS" && !is_file_system(value) {
+                    return Err(line.refuse("one name and the whole of its value"));
+                }
+                self.told.push((name, value));
             }
         } else if self.summed && operation {
             let largest = words.get(1).ok_or_else(|| line.refuse("Max(MiB)"))?;

@@ -133,15 +133,23 @@ impl<'a> Output<'a> {
         if let Some((version, _)) = line.text.split_once(" was launched with ") {
             self.version = Some(version.trim());
             self.begun = true;
-        } else if let Some(command) = line.after("Command line used:") {
+        }
+        if let Some((_, command)) = line.text.split_once("Command line used:") {
+            let command = command.trim();
+            if command.is_empty() || command.contains("Path: ") {
+                return Err(line.refuse("the command alone"));
+            }
             self.command = command;
             self.command_at = Some(line.index);
             self.begun = true;
         } else if let Some(place) = field(line, "Path") {
             self.place = place;
         } else if let Some(told) = field(line, "FS") {
+            if !is_file_system(told) {
+                return Err(line.refuse("FS: … Used Inodes: …%"));
+            }
             self.file_system = told;
-        } else if let Some(timed) = timed(line.text) {
+        } else if let Some(timed) = timed(line)? {
             self.timed.push(timed);
         } else if line.text.contains(" tasks, ") {
             self.tasks = line.text.trim();
@@ -261,15 +269,28 @@ impl<'a> Output<'a> {
 }
 
 /// Reads `V-1:   File stat         :          7.251 sec,      44129.214 ops/sec`.
-fn timed(text: &str) -> Option<(&'static str, f64, PrintedFigure)> {
-    let (_, told) = text.split_once("V-1:")?;
-    let told = told.trim();
-    let phase = PHASES.into_iter().find(|phase| told.starts_with(phase))?;
-    let rest = told[phase.len()..].trim_start().trim_start_matches(':');
-    let (seconds, rest) = rest.split_once(" sec,")?;
-    let rate = rest.trim().strip_suffix(" ops/sec")?;
-    let seconds = PrintedFigure::read(seconds.trim())?;
-    Some((phase, seconds.value, PrintedFigure::read(rate.trim())?))
+fn timed(line: TextLine<'_>) -> Result<Option<(&'static str, f64, PrintedFigure)>, ImportError> {
+    let told = line
+        .text
+        .split_once("V-1:")
+        .map_or("", |(_, told)| told.trim());
+    let Some(phase) = PHASES.into_iter().find(|phase| told.starts_with(phase)) else {
+        return Ok(None);
+    };
+    let read = || {
+        let rest = told[phase.len()..].trim_start().trim_start_matches(':');
+        let (seconds, rest) = rest.split_once(" sec,")?;
+        let rate = rest.trim().strip_suffix(" ops/sec")?;
+        let seconds = PrintedFigure::read(seconds.trim())?;
+        Some((phase, seconds.value, PrintedFigure::read(rate.trim())?))
+    };
+    let timed = read().ok_or_else(|| line.refuse("… sec, … ops/sec"))?;
+    Ok(Some(timed))
+}
+
+/// Returns true if what IOR and mdtest say of a file system is whole.
+pub(super) fn is_file_system(told: &str) -> bool {
+    !told.contains("Used FS:") || told.contains("Used Inodes:") && told.ends_with('%')
 }
 
 /// Reads `Path : value`, `Path: value`.

@@ -82,6 +82,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             "give it the composite.xml of a result, whole and unchanged",
         )
     })?;
+    if let Some(line) = broken_word(text) {
+        let what = "a line break stands within the words of one field";
+        let next = "the lines were folded; give it the composite.xml as it was written";
+        return Err(ImportError::at(line, what, next));
+    }
     let mut results = Vec::new();
     for test in &suite.results {
         for entry in &test.data.entries {
@@ -89,6 +94,17 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
         }
     }
     Ok(results)
+}
+
+/// The line, from 0, in which a field begins that goes on in the next one: whether a blank stood there is lost.
+fn broken_word(text: &str) -> Option<usize> {
+    let fields = text.match_indices('>').map(|(at, _)| {
+        let field = &text[at + 1..];
+        (at, field.split('<').next().unwrap_or_default())
+    });
+    let broken = |field: &str| field.trim().contains('\n');
+    let (at, _) = fields.into_iter().find(|(_, field)| broken(field))?;
+    Some(text[..at].matches('\n').count())
 }
 
 /// The line, from 0, at which the text stops being XML; the last one where it is well-formed.

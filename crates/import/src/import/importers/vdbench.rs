@@ -40,8 +40,10 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     for line in lines(text) {
         let plain = line.text.trim();
         let rest = plain.get(12..).filter(|_| is_time(plain)).map(str::trim);
-        if let Some(told) = plain.strip_prefix("Vdbench distribution: ") {
-            version = told.split_whitespace().next().map(str::to_owned);
+        if let Some((_, told)) = plain.split_once("Vdbench distribution:") {
+            let word = told.split_whitespace().next();
+            let word = word.ok_or_else(|| line.refuse("the version of vdbench behind it"))?;
+            version = Some(word.to_owned());
             ended = false;
         } else if let Some(said) = rest.and_then(|rest| rest.strip_prefix(START)) {
             // Without its average a run was broken off, and the next one would hide that.
@@ -161,6 +163,10 @@ impl<'a> Row<'a> {
         let rate = rate.strip_prefix("I/O rate: ").ok_or_else(refuse)?;
         let elapsed = elapsed.strip_prefix("elapsed=").ok_or_else(refuse)?;
         let loops = loops.strip_prefix("For loops: ").ok_or_else(refuse)?;
+        // The next line, put to this one wrongly.
+        if loops.split_inclusive(' ').any(is_time) {
+            return Err(refuse());
+        }
         let figures = self.figures()?;
         // Rounds of a loop differ in what is varied: without it they would be one workload.
         let varied = match loops {

@@ -10,6 +10,8 @@ mod damage;
 mod elbencho;
 mod field;
 mod folded;
+mod kinds;
+mod matrix;
 mod pasted;
 mod repeated;
 mod stated;

@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
             Some(table::read(&lines, at))
         } else {
             let middle = table::begins_in_the_middle(line);
-            middle.then(|| table::read_files(&lines, at))
+            middle.then(|| read.files_alone(&lines, at))
         };
         match table {
             Some(Ok((report, next))) => {
@@ -39,7 +39,10 @@ pub fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
                 continue;
             }
             // Not an error yet: a CSV line below may tell the same run.
-            Some(Err(error)) => read.unreadable = read.unreadable.or(Some(error)),
+            Some(Err(error)) if read.unreadable.is_none() => {
+                (read.unreadable, read.before) = (Some(error), read.reports.len());
+            }
+            Some(Err(_)) => {}
             None => {}
         }
         at += 1;
@@ -60,9 +63,24 @@ struct ReadSoFar {
     above: bool,
     /// Reason why a table could not be read, until what follows it tells the same.
     unreadable: Option<ImportError>,
+    /// Reports before that table.
+    before: usize,
 }
 
 impl ReadSoFar {
+    /// The half about files of a table whose beginning is cut off, and not torn from the half before it.
+    fn files_alone(&self, lines: &[&str], at: usize) -> Result<(BonnieReport, usize), ImportError> {
+        let before = self.reports.last().filter(|_| self.above);
+        match before.is_some_and(|table| table.files.is_none()) {
+            true => Err(misread(
+                at + 1,
+                "something stands between this half of the table and the one about data",
+                "give the table as bonnie++ printed it, blanks included",
+            )),
+            false => table::read_files(lines, at),
+        }
+    }
+
     /// Takes a CSV line, which has this number in its text. `doubtful`: the text ends in it.
     fn csv(
         &mut self,
@@ -81,6 +99,14 @@ impl ReadSoFar {
             }
             (Err(error), _) => return Err(error),
         };
+        if !is_name(&report.name) {
+            let what = format!(
+                "more than a machine's name begins this line: {:?}",
+                text::cut(&report.name)
+            );
+            let next = "give the line as bonnie++ printed it, from its beginning";
+            return Err(misread(at, what, next));
+        }
         if doubtful && last {
             leave_out_the_end(&mut report);
         }
@@ -103,8 +129,10 @@ impl ReadSoFar {
 
     /// Returns all reports, at the end of a text of so many lines.
     fn reports(mut self, lines: usize) -> Result<Vec<BonnieReport>, ImportError> {
+        let count = self.reports.len();
         match (self.unreadable, self.reports.last_mut()) {
-            (Some(error), Some(last)) if self.above => {
+            // The last table was cut off.
+            (Some(error), Some(last)) if self.above && self.before == count => {
                 let what = format!("line {} of the text: {}", error.line, error.what);
                 last.left_out.get_or_insert(what);
             }
@@ -139,6 +167,21 @@ fn whole_lines(text: &str) -> (Vec<&str>, bool) {
         lines.pop();
     }
     (lines, !ended && csv)
+}
+
+/// Returns true if a CSV line may begin with this name: not with the row of a table, nor with the number of the line.
+fn is_name(name: &str) -> bool {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let numbered = |word: &str| {
+        word.trim_end_matches([':', '.', ')', '|'])
+            .parse::<u32>()
+            .is_ok()
+    };
+    let row = words.len() > 1
+        && words
+            .iter()
+            .any(|word| word.starts_with("++") || numbered(word));
+    !row
 }
 
 /// Takes out the figure at the end of a CSV line that may lack digits.

@@ -10,8 +10,10 @@ use stackrace_base::printed::ImportError;
 
 /// Word a banner begins with.
 const BANNER: &str = "Version ";
-const DATA_BANNER: &str = "------Sequential Output------";
-const FILES_BANNER: &str = "------Sequential Create------";
+const DATA_BANNER: &str = "------Sequential Output------ --Sequential Input- --Random-";
+const FILES_BANNER: &str = "------Sequential Create------ --------Random Create--------";
+const DATA_TITLES: &str = "-Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--";
+const FILES_TITLES: &str = "-Create-- --Read--- -Delete-- -Create-- --Read--- -Delete--";
 
 /// Returns true if a table begins with this line.
 pub(super) fn begins(line: &str) -> bool {
@@ -21,7 +23,7 @@ pub(super) fn begins(line: &str) -> bool {
 /// Returns true if the half of a table about files begins with this line, the first half being cut
 /// off.
 pub(super) fn begins_in_the_middle(line: &str) -> bool {
-    line.contains(FILES_BANNER) && !begins(line)
+    line.contains(FILES_BANNER) && line.trim_start().starts_with('-')
 }
 
 /// The half about files of a table of 1.03 that begins at a line (from 0), and the line behind it.
@@ -91,7 +93,7 @@ impl<'a> Reader<'a> {
             program: program.to_owned(),
             ..BonnieReport::new(layout, [Cell::default(); 12])
         };
-        if banner.contains(DATA_BANNER) {
+        if banner.contains("--Sequential Output--") {
             self.data(&mut report)?;
             let next = self.line();
             // 1.03 says its version once, the others on both halves.
@@ -101,7 +103,7 @@ impl<'a> Reader<'a> {
                 _ => begin(next) == begin(banner),
             };
             if goes_on && next.contains(FILES_BANNER) {
-                self.files_or_nothing(&mut report);
+                self.files_or_nothing(&mut report)?;
             }
         } else {
             self.files(&mut report)?;
@@ -111,7 +113,7 @@ impl<'a> Reader<'a> {
 
     fn data(&mut self, report: &mut BonnieReport) -> Result<(), ImportError> {
         self.pass(DATA_BANNER)?;
-        let titles = self.pass("-Per Chr- --Block-- -Rewrite-")?;
+        let titles = self.pass(DATA_TITLES)?;
         if let Some(rest) = titles.strip_prefix("Concurrency") {
             let number = rest.split('-').next().unwrap_or_default().trim();
             let number = small(number).ok_or_else(|| self.wrong(format!("{number:?} copies")))?;
@@ -144,12 +146,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The half about files; where it cannot be read, that is said and the other half stays.
-    fn files_or_nothing(&mut self, report: &mut BonnieReport) {
+    /// The half about files; where the text ends in it, that is said and the other half stays.
+    fn files_or_nothing(&mut self, report: &mut BonnieReport) -> Result<(), ImportError> {
         let before = self.at;
         let mut whole = report.clone();
         match self.files(&mut whole) {
             Ok(()) => *report = whole,
+            Err(error) if !self.is_cut_off(error.line) => return Err(error),
             Err(error) => {
                 // Not behind the half: a CSV line may follow at any line of it.
                 self.at = before + 1;
@@ -157,11 +160,18 @@ impl<'a> Reader<'a> {
                 report.left_out = Some(what);
             }
         }
+        Ok(())
+    }
+
+    /// Returns true if nothing of a table stands behind a line, from 1: a CSV line may tell it all.
+    fn is_cut_off(&self, line: usize) -> bool {
+        let mut behind = self.lines.iter().skip(line);
+        behind.all(|line| line.trim().is_empty() || line.contains(','))
     }
 
     fn files(&mut self, report: &mut BonnieReport) -> Result<(), ImportError> {
         self.pass(FILES_BANNER)?;
-        let titles = self.pass("-Create-- --Read--- -Delete--")?;
+        let titles = self.pass(FILES_TITLES)?;
         let name = titles.split(" -Create--").next().unwrap_or_default().trim();
         if report.data.is_none() {
             report.name = name.to_owned();
@@ -215,7 +225,12 @@ impl<'a> Reader<'a> {
         if !cells.is_over() {
             return Err(self.wrong("there is more in this row than six figures"));
         }
+        let is_missing = |column: &BonnieColumn| report.cells[*column as usize].figure.is_none();
+        if columns.last().is_some_and(is_missing) {
+            return Err(self.wrong("the row ends before its last figure"));
+        }
         self.at += 1;
+        self.is_whole()?;
         if report.layout == BonnieLayout::V1_03 {
             return Ok(());
         }
@@ -231,16 +246,35 @@ impl<'a> Reader<'a> {
         for column in columns {
             let cell = cells.next(9, 10).map_err(|what| self.wrong(what))?;
             let wrong = |text: &str| self.wrong(format!("{text:?} is no latency"));
-            report.cells[*column as usize].latency_ns = match cell {
+            let cell_of = &mut report.cells[*column as usize];
+            cell_of.latency_ns = match cell {
                 None => None,
                 Some(text) => Some(latency_ns(&text).ok_or_else(|| wrong(&text))?),
             };
+            if cell_of.latency_ns.is_some() != cell_of.figure.is_some() {
+                return Err(self.wrong("there is not one latency for each figure above it"));
+            }
         }
         if !cells.is_over() {
             return Err(self.wrong("there is more in this row than six latencies"));
         }
         self.at += 1;
-        Ok(())
+        self.is_whole()
+    }
+
+    /// Refuses a line of figures alone, which is the rest of the row before it.
+    fn is_whole(&self) -> Result<(), ImportError> {
+        let mut words = self.line().split_whitespace().peekable();
+        let cell = |word: &str| {
+            word.trim_end_matches(char::is_alphabetic)
+                .parse::<f64>()
+                .is_ok()
+                || word.starts_with("++")
+        };
+        match words.peek().is_some() && words.all(cell) {
+            true => Err(self.wrong("this seems to be the rest of the row before it")),
+            false => Ok(()),
+        }
     }
 
     /// The rate and the processor of one column.

@@ -16,7 +16,11 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
         .ok_or_else(refuse)?;
     let (rate, rest) = rest.split_once(" (").ok_or_else(refuse)?;
     let (again, rest) = rest.split_once(")(").ok_or_else(refuse)?;
-    let (moved, _) = rest.split_once(')').ok_or_else(refuse)?;
+    let (moved, behind) = rest.split_once(')').ok_or_else(refuse)?;
+    // "; 0 zone resets" and no other line of fio.
+    if !(behind.trim().is_empty() || behind.starts_with(';')) || behind.contains('=') {
+        return Err(refuse());
+    }
     let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
     let rate_of = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
     let (binary, decimal) = (rate_of(rate)?, rate_of(again)?);

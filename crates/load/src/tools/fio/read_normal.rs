@@ -339,10 +339,17 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
     } else if let Some(counts) = issued(text) {
         finish(line, job, counts)?;
         return Ok(false);
-    } else if !(PASSED.iter().any(|known| text.starts_with(known)) || histogram(text)) {
+    } else if !(PASSED.iter().any(|known| text.starts_with(known)) || histogram(text))
+        || has_another(text)
+    {
         return Err(line.refuse("a line of the job's part as fio 3 prints them"));
     }
     Ok(true)
+}
+
+/// Returns true if a line that is passed over has another one in it: lines that were put together wrongly.
+fn has_another(text: &str) -> bool {
+    text.matches("min=").count() > 1 || text.contains(" percentiles (") || text.contains("th=[")
 }
 
 /// Returns what follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
@@ -398,6 +405,8 @@ fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<
 /// Reads `clat percentiles (usec):`.
 fn percentile_head(text: &str) -> Option<(&str, &str)> {
     let (what, rest) = text.split_once(" percentiles (")?;
+    // Behind figures it is another line, put to this one wrongly.
+    (!what.contains('=')).then_some(())?;
     Some((what, rest.trim_end().strip_suffix("):")?))
 }
 

@@ -48,6 +48,8 @@ const REPORT: [&str; 12] = [
     "{} written ({} per second)",
 ];
 const MIXED: &str = "Mixed with transactions: {} files ({} per second)";
+/// Letters that a line of a configuration begins with, if it is long enough to be folded.
+const SHORT: usize = 15;
 /// Titles between the lines of a verbose report.
 const TITLES: [&str; 3] = ["Time:", "Files:", "Data:"];
 
@@ -69,6 +71,11 @@ pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
             settings.clear();
         } else if let Some(shown) = shown(line) {
             settings.extend(shown);
+        } else if is_broken(line) {
+            return Err(misread(
+                at,
+                format!("\"{}\" is no whole line", text::cut(line)),
+            ));
         } else if line.ends_with("out of files!") {
             out_of_files = Some(at);
         } else if TITLES.contains(&line) || of_report(line) {
@@ -115,6 +122,12 @@ fn misread(line: usize, what: String) -> ImportError {
 fn shown(line: &str) -> Option<Vec<Fact>> {
     let found = |(pattern, names): &(&str, &[&str])| {
         let values = fields(line, pattern)?;
+        let is_value = |value: &&str| {
+            let (first, rest) = value.split_once(' ').unwrap_or((value, "bytes"));
+            let unit = ["bytes", "kilobytes", "megabytes"].contains(&rest);
+            matches!(*value, "U" | "Not u") || number::<f64>(first).is_some() && unit
+        };
+        values.iter().all(is_value).then_some(())?;
         let facts = names.iter().zip(values).map(|(name, value)| {
             let value = match (*name, value) {
                 ("buffering", "U") => "true",
@@ -126,6 +139,23 @@ fn shown(line: &str) -> Option<Vec<Fact>> {
         Some(facts.collect())
     };
     SHOWN.iter().find_map(found)
+}
+
+/// Returns true if a line begins as one of PostMark's does, and does not end so.
+fn is_broken(line: &str) -> bool {
+    let begins = SHOWN
+        .iter()
+        .filter_map(|(pattern, _)| pattern.split("{}").next());
+    // Shorter ones are not folded, and may be anybody's words.
+    let mut begins = begins.filter(|begin| begin.len() > SHORT);
+    begins.any(|begin| line.starts_with(begin))
+}
+
+/// Returns true if a line is a part of one of a report.
+fn has_figures(line: &str) -> bool {
+    ["per second", "kilobytes", "megabytes", "second)"]
+        .iter()
+        .any(|words| line.contains(words))
 }
 
 /// Returns the words in the places of `{}`, if everything else is as in the pattern.
@@ -242,6 +272,15 @@ impl<'a> Verbose<'a> {
                 }
                 (None, _) if of_report(line) => {
                     let what = "this line stands twice in one report".to_owned();
+                    return Err(misread(self.at, what));
+                }
+                // The end of a text may be cut off in the middle of a line.
+                (None, Some(at))
+                    if (1..REPORT.len()).contains(&at)
+                        && self.at < self.lines.len()
+                        && has_figures(line) =>
+                {
+                    let what = format!("\"{}\" is no whole line", text::cut(line));
                     return Err(misread(self.at, what));
                 }
                 _ => {}

@@ -526,7 +526,7 @@ impl Host for ShellHost {
         let ask = |script: &str| self.text("look at", &path, script).ok();
         let mount = mounts::seen(self.mounts().unwrap_or_default(), &path);
         let boot = self.read_text(Path::new(identity::BOOT)).ok();
-        Ok(mounts::identity(mount.as_ref(), boot, &ask, &path))
+        mounts::identity(mount.as_ref(), boot, &ask, &path)
     }
 
     fn thing_at(&self, path: &Path) -> Option<MadeThing> {

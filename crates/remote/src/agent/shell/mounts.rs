@@ -4,9 +4,9 @@
 //! `X on Y (T, …)`, illumos, asked with -v, `X on Y type T … on DATE`.
 
 use super::quoted;
-use stackrace_base::event::StorageIdentity;
+use stackrace_base::event::{LoopFile, StorageIdentity};
 use stackrace_machine::host::identity::{self, has_lasting_inodes};
-use stackrace_machine::host::{MountInfo, mountinfo};
+use stackrace_machine::host::{HostError, MountInfo, mountinfo};
 use std::path::{Path, PathBuf};
 
 /// Name `uname -s` has for Linux, which has a table that tells the numbers of devices, too.
@@ -85,13 +85,24 @@ pub(super) fn seen(table: Vec<MountInfo>, path: &Path) -> Option<MountInfo> {
 }
 
 /// Storage a directory lies on, as far as commands tell it; `mount`: `None` if the system shows no mounts.
+///
+/// # Errors
+/// It is no directory.
 pub(super) fn identity(
     mount: Option<&MountInfo>,
     boot: Option<String>,
     ask: &dyn Fn(&str) -> Option<String>,
     path: &Path,
-) -> StorageIdentity {
+) -> Result<StorageIdentity, HostError> {
     let p = quoted(path.as_os_str());
+    // A file in its place is no other directory.
+    if ask(&format!("[ -d {p} ]")).is_none() {
+        return Err(HostError::path(
+            "look into",
+            path,
+            std::io::Error::from(std::io::ErrorKind::NotADirectory),
+        ));
+    }
     // POSIX has no command for the number of a file system and its kind; GNU and BusyBox have one.
     let told = ask(&format!("stat -f -c '%i %T' {p} 2>/dev/null"));
     let mut told = told.as_deref().unwrap_or_default().split_whitespace();
@@ -111,11 +122,19 @@ pub(super) fn identity(
         let told = ask(&format!("ls -di {p}"))?;
         told.split_whitespace().next()?.parse().ok()
     };
-    StorageIdentity {
+    let loop_file = || {
+        let (major, minor) = identity.device?;
+        let about = format!("/sys/dev/block/{major}:{minor}/loop/backing_file");
+        let told = ask(&format!("cat {about} 2>/dev/null"))?;
+        (!told.is_empty()).then(|| LoopFile::by_path(&told))
+    };
+    let on_loop = identity.source.starts_with("/dev/loop");
+    Ok(StorageIdentity {
+        loop_file: on_loop.then(loop_file).flatten(),
         inode: has_lasting_inodes(kind).then(inode).flatten(),
         file_system_id: id.filter(|id| *id != 0),
         ..identity
-    }
+    })
 }
 
 /// Kind of a file system as a table of mounts has it: `ext2/ext3` of `stat -f` says that it is one of them.
@@ -220,7 +239,7 @@ mod tests {
                 true => Some(format!("abc {kind}\n")),
                 false => Some("12 /srv/a\n".to_owned()),
             };
-            identity(None, None, &ask, Path::new("/srv/a"))
+            identity(None, None, &ask, Path::new("/srv/a")).unwrap()
         };
         let tmpfs = told("tmpfs");
         assert_eq!((&*tmpfs.file_system, tmpfs.inode), ("tmpfs", Some(12)));
@@ -243,8 +262,9 @@ mod tests {
             ("/dev/md0 on /mnt (ufs, local)", false),
         ] {
             let mount = printed(text).pop();
-            let told = identity(mount.as_ref(), None, &|_| None, Path::new("/mnt"));
-            assert_eq!(told.read_only, read_only, "{text}");
+            let is_directory = |script: &str| script.starts_with('[').then(String::new);
+            let told = identity(mount.as_ref(), None, &is_directory, Path::new("/mnt"));
+            assert_eq!(told.unwrap().read_only, read_only, "{text}");
         }
     }
 

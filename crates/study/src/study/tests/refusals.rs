@@ -13,8 +13,7 @@ fn an_unknown_setting_is_shown_at_its_place_with_the_nearest_word() {
     14 | random = { blocksize = "{block-size}", time = "5 s" }
        |            ^^^^^^^^^
        |
-       = help: did you mean "block-size"? settings of random: size, block-size,
-               time, ratio, read-share, direct, threads, mode, words, note
+       = help: did you mean "block-size"? settings of random: size, block-size, time, ratio, read-share, direct, threads, mode, words, note
     "#
     );
 }
@@ -31,8 +30,7 @@ fn a_refused_level_is_shown_where_it_is_used_and_where_it_is_written() {
     14 | random = { block-size = "{block-size}", time = "5 s" }
        |                         ^^^^^^^^^^^^^^
        |
-       = help: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB
-               (1000)
+       = help: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)
     "#);
 }
 

@@ -11,6 +11,18 @@ const OPERANDS: [&str; 16] = [
 ];
 /// Operands that are amounts, which may be spelled in many ways.
 const AMOUNTS: [&str; 4] = ["bs", "ibs", "obs", "cbs"];
+/// Commands that run another one in another class, on other processors, or under limits.
+const RUNNERS: [&str; 9] = [
+    "cgexec",
+    "chrt",
+    "cpulimit",
+    "ionice",
+    "nice",
+    "numactl",
+    "strace",
+    "systemd-run",
+    "taskset",
+];
 /// Files that give bytes without storage behind them.
 const SOURCES: [&str; 5] = [
     "/dev/zero",
@@ -28,6 +40,10 @@ pub(super) struct DdCommand {
     operands: BTreeMap<&'static str, String>,
     /// Prompt before it, as `user@host …`; empty if there is none.
     pub(super) prompt: String,
+    /// What it was run with that changes how it reads and writes: `ionice -c3`; empty if nothing.
+    with: String,
+    /// Set if caches were emptied before it.
+    pub(super) after_dropping: bool,
     /// Set if a loop of the shell may run it many times.
     pub(super) repeats: bool,
     /// A word that dd would refuse, so that the line was no such command, or was broken within a word.
@@ -45,6 +61,8 @@ pub(super) fn commands(line: &str) -> Vec<DdCommand> {
     for (at, _) in words.iter().enumerate().filter(|(_, word)| is_dd(word)) {
         let mut command = DdCommand {
             prompt: prompt(&words[..at]),
+            with: with(&words[..at]),
+            after_dropping: words[..at].iter().any(|word| word.contains("drop_caches")),
             repeats: words[..at].contains(&"do"),
             ..DdCommand::default()
         };
@@ -70,6 +88,16 @@ fn prompt(before: &[&str]) -> String {
     plain
         .trim_matches(['[', ']', '$', '#', '%', '>', ' '])
         .to_owned()
+}
+
+/// Words before a dd from the command on that runs it in another class or on other processors.
+fn with(before: &[&str]) -> String {
+    let ends = |word: &&str| word.ends_with([';', '&', '|', '$', '#', '%', '>', '(']);
+    let begin = before.iter().rposition(ends).map_or(0, |at| at + 1);
+    let mut words = before[begin..].iter();
+    let is_runner = |word: &&str| RUNNERS.contains(&word.rsplit('/').next().unwrap_or_default());
+    let at = words.position(is_runner);
+    at.map_or(String::new(), |at| before[begin + at..].join(" "))
 }
 
 /// Returns true if a line has an operand of dd and no `dd`: the rest of a command that was folded.
@@ -186,16 +214,23 @@ impl DdCommand {
         }
     }
 
-    /// The operands that change what is done, as they are written: `oflag=direct, conv=fdatasync`.
+    /// The operands, and what stands around them, that change what is done, as they are written: `oflag=direct, conv=fdatasync`.
     pub(super) fn flags(&self) -> String {
         let named = ["iflag", "oflag", "conv", "skip", "seek", "iseek", "oseek"];
         let given = named.into_iter().filter(|name| {
             let value = self.operand(name);
             !value.is_empty() && value != "0"
         });
-        given.fold(String::new(), |all, name| {
+        let mut all = given.fold(String::new(), |all, name| {
             format!("{all}, {name}={}", self.operand(name))
-        })
+        });
+        if !self.with.is_empty() {
+            all.push_str(&format!(", {}", self.with));
+        }
+        if self.after_dropping {
+            all.push_str(", caches emptied before");
+        }
+        all
     }
 
     /// The operands that are settings, by name.
@@ -317,6 +352,27 @@ mod tests {
             "$ dd if=/dev/zero of=t bs=1M | tail",
         ] {
             assert_eq!(one(line).unread, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_command_is_run_with_is_part_of_the_work() {
+        for (line, flags) in [
+            (
+                "me@nas:~$ sudo ionice -c3 dd if=t of=/dev/null",
+                ", ionice -c3",
+            ),
+            (
+                "# sync; /usr/bin/nice -n 5 dd if=t of=/dev/null",
+                ", /usr/bin/nice -n 5",
+            ),
+            ("# nice true; dd if=t of=/dev/null", ""),
+            (
+                "# echo 3 > /proc/sys/vm/drop_caches; dd if=t of=/dev/null",
+                ", caches emptied before",
+            ),
+        ] {
+            assert_eq!(one(line).flags(), flags, "{line}");
         }
     }
 

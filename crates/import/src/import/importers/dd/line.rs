@@ -121,6 +121,16 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
     let (amount, time, rate) = parts(text).ok_or_else(refuse)?;
     let end = amount.find(|c: char| !c.is_ascii_digit());
     let (bytes, words) = amount.split_at(end.unwrap_or(amount.len()));
+    let mut behind = words.chars();
+    let mark = behind.next().is_some_and(|c| !c.is_ascii_alphanumeric());
+    if mark && behind.next().is_some_and(|c| c.is_ascii_digit()) {
+        return Err(ImportError {
+            next:
+                "write the bytes without marks between their digits; dd prints none with LC_ALL=C"
+                    .to_owned(),
+            ..line.refuse(RESULT)
+        });
+    }
     let bytes = line.whole(bytes)?;
     let (figure, unit) = time.split_once(' ').ok_or_else(refuse)?;
     // One word for seconds, in any language: a digit would be another number.

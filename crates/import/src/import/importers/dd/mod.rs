@@ -64,6 +64,8 @@ struct Reader<'a> {
     shell: String,
     /// The line in which a command ended, if one did.
     command: Option<TextLine<'a>>,
+    /// Set if caches were emptied since the last command.
+    dropped: bool,
     /// Columns of the longest line: a window is not wider where it folded one.
     longest: usize,
 }
@@ -140,7 +142,8 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         self.shell.clear();
-        let found = commands(&whole);
+        let mut found = commands(&whole);
+        self.dropped |= whole.contains("drop_caches");
         // To pass over the rest of a command would make work of other flags the same work.
         let before = self.command.filter(|before| before.index + 1 == line.index);
         // What time(1) says of a command goes on with its times.
@@ -163,6 +166,8 @@ impl<'a> Reader<'a> {
             return Err(line.refuse(format!("an operand of dd where \"{word}\" is")));
         }
         self.command = Some(line);
+        // What was emptied before one command is filled by it.
+        found[0].after_dropping |= std::mem::take(&mut self.dropped);
         match self.groups.last_mut() {
             Some(group) if group.reports.is_empty() => group.commands.extend(found),
             _ => self.groups.push(Group {

@@ -35,7 +35,7 @@ pub(super) fn read<'a>(all: &[TextLine<'a>]) -> Result<Vec<Phase<'a>>, ImportErr
     let (mut names, mut phases): (Vec<&str>, Vec<Phase<'_>>) = (Vec::new(), Vec::new());
     for (at, line) in all.iter().copied().enumerate() {
         if is_head(line) {
-            names = line.text.split(',').collect();
+            names = line.text.trim_end().split(',').collect();
             if let Some(missing) = NEEDED.iter().find(|name| !names.contains(name)) {
                 return Err(line.refuse(format!("a column \"{missing}\"")));
             }
@@ -57,10 +57,11 @@ pub(super) fn read<'a>(all: &[TextLine<'a>]) -> Result<Vec<Phase<'a>>, ImportErr
 }
 
 fn phase<'a>(line: TextLine<'a>, names: &[&'a str]) -> Result<Phase<'a>, ImportError> {
+    let text = line.text.trim_end();
     // The command line is the last column and may have commas of its own.
     let cells: Vec<&str> = match names.last() {
-        Some(&"command") => line.text.splitn(names.len(), ',').collect(),
-        _ => line.text.split(',').collect(),
+        Some(&"command") => text.splitn(names.len(), ',').collect(),
+        _ => text.split(',').collect(),
     };
     if cells.len() != names.len() {
         return Err(line.refuse(format!("{} cells, not {}", names.len(), cells.len())));

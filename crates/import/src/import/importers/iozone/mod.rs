@@ -91,7 +91,11 @@ impl<'a> Output<'a> {
         }
         if let Some(version) = line.after("Version $Revision:") {
             self.version = version.strip_suffix('$').map(str::trim);
-        } else if let Some(command) = line.after("Command line used:") {
+        } else if let Some((_, command)) = line.text.split_once("Command line used:") {
+            let command = command.trim();
+            if command.contains(" = ") {
+                return Err(line.refuse("the command alone"));
+            }
             self.command = command;
             self.command_at = Some(line.index);
         } else if text == "Output is in kBytes/sec" {
