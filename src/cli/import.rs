@@ -7,8 +7,8 @@ use super::output;
 use super::setting::Setting;
 use super::words::unknown;
 use crate::commands::import;
-use stackrace_load::tools::importers;
 use stackrace_judge::verdict::Placed;
+use stackrace_load::tools::importers;
 
 /// Carries out `stackrace import`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {

@@ -2,6 +2,7 @@
 //! system that nothing is known of.
 
 use super::*;
+use crate::support::quietly;
 use std::os::unix::fs::symlink;
 
 /// A program that takes longer than the clock there needs; BusyBox counts in steps of 10 ms.
@@ -158,7 +159,7 @@ pub(super) fn a_shell_without_a_process_group_begins_one_or_is_refused_with_the_
         .next()
         .unwrap()
         .replace("\n        ", " ");
-    let said = Command::new("sh").args(["-c", &by_hand]).output().unwrap();
+    let said = quietly("sh", &["-c", &by_hand]);
     assert_eq!(said.stdout, b"", "{by_hand}");
     assert_eq!(left(&world), [""; 0]);
 }

@@ -178,7 +178,7 @@ fn without_its_window(ground: &Ground, mut program: Command) -> Said {
     drop(program);
     while !is_measuring(ground, 1) {
         // A window that takes nothing would hold the run up; the view is drawn four times a second.
-        window.read(&mut [0; 4096]).unwrap();
+        assert_ne!(window.read(&mut [0; 4096]).unwrap(), 0);
     }
     drop(window);
     Said::of(&child.wait_with_output().unwrap())
@@ -194,6 +194,7 @@ pub(crate) fn a_run_whose_terminal_is_gone_goes_on_to_its_end() {
 }
 
 /// The kernel tells the leader of a session alone, which is the process in front.
+#[expect(clippy::disallowed_methods, reason = "setsid starts the program")]
 pub(crate) fn a_run_that_leads_its_session_is_stopped_cleanly_by_the_end_of_its_terminal() {
     let ground = Ground::new();
     let own = ground.program(&["run", "seconds.toml"]);

@@ -20,6 +20,7 @@ mod imported;
 mod judge;
 mod look;
 mod outlook;
+mod placed;
 mod rows;
 mod sentence;
 mod separate;
@@ -45,6 +46,7 @@ pub use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, figu
 pub use history::{HistoryLine, HistoryPoint, history};
 pub use judge::{can_compare, judge};
 pub use look::{CheckAnswer, Look};
+pub use placed::{AgainstPast, AmongDrives, ModelledDrive, Placed};
 pub use slices::end_slices;
 pub use statement::{Comparison, ConfigurationRow, Interval, Left, MetricCell, State};
 pub use table::Evidence;

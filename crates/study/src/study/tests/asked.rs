@@ -236,3 +236,11 @@ fn the_studies_that_ship_run_on_another_drive_or_say_why_not() {
         }
     }
 }
+
+/// Systems of one machine, started one after the other: a run for each, compared later.
+#[test]
+fn a_comparison_of_hosts_may_have_one_host() {
+    let text = GOOD.replacen("[factors]", "[factors]\nhost = [\"here\"]", 1);
+    let text = text.replacen("compare = \"filesystem\"", "compare = \"host\"", 1);
+    assert_eq!(good(&text).places().unwrap().levels.len(), 1);
+}

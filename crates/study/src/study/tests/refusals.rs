@@ -252,10 +252,6 @@ fn a_comparison_needs_two_levels() {
         "{shown}"
     );
     assert!(shown.contains("file.toml:13:11"), "{shown}");
-    // Systems of one machine, started one after the other: a run for each, compared later.
-    let text = GOOD.replacen("[factors]", "[factors]\nhost = [\"here\"]", 1);
-    let text = text.replacen("compare = \"filesystem\"", "compare = \"host\"", 1);
-    assert_eq!(good(&text).places().unwrap().levels.len(), 1);
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! Ratios far from 1.
+
+/// A ratio so far from 1 that only its first digit is worth reading, in plain digits: `20000`, `0.0003`. The ends of an
+/// interval that knows nothing may be of any size: `a million` and more, `a millionth` and less, are so named.
+pub fn far(ratio: f64) -> String {
+    match ratio.abs() {
+        r if r >= 999_500.0 => "over a million".to_owned(),
+        r if r >= 1.0 => {
+            let unit = if r >= 99_500.0 {
+                1e5
+            } else if r >= 9_950.0 {
+                1e4
+            } else {
+                1e3
+            };
+            // One digit in front of zeros.
+            format!("{:.0}", (ratio / unit).round() * unit)
+        }
+        r if r >= 0.000_095 => format!("{ratio:.4}"),
+        r if r >= 0.000_009_5 => format!("{ratio:.5}"),
+        r if r >= 0.000_000_95 => format!("{ratio:.6}"),
+        _ => "under a millionth".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_from_1_plain_digits_stand() {
+        for (ratio, said) in [
+            (12_060.0, "10000"),
+            (96_000.0, "100000"),
+            (160_000.0, "200000"),
+            (1e40, "over a million"),
+            (0.000_31, "0.0003"),
+            (0.000_082, "0.00008"),
+            (1e-9, "under a millionth"),
+        ] {
+            assert_eq!(far(ratio), said);
+        }
+    }
+}
