@@ -63,7 +63,7 @@ pub struct ModelledDrive {
 }
 
 impl Placed {
-    /// Nothing is known.
+    /// Returns true if neither a past nor drives are known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

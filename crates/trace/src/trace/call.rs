@@ -76,11 +76,6 @@ macro_rules! codes {
             pub fn class(self) -> Class {
                 match self { $(Self::$name => Class::$class,)* }
             }
-
-            /// Its name, as the manual of the kernel has it where it is a call.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$name => $word,)* }
-            }
         }
     };
 }

@@ -57,7 +57,8 @@ impl Names {
     }
 
     /// The parts of a name below the directory.
-    pub fn parts(&self, mut name: u32) -> Vec<&[u8]> {
+    #[cfg(test)]
+    fn parts(&self, mut name: u32) -> Vec<&[u8]> {
         let mut parts = Vec::new();
         while let Some((parent, part)) = self.last(name) {
             parts.push(part);
