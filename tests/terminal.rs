@@ -64,7 +64,7 @@ const FIO: &str = concat!(
 );
 
 /// Every command that prints.
-const COMMANDS: [Shown; 35] = [
+const COMMANDS: [Shown; 40] = [
     shown(&["--help"], true),
     shown(&["compare", "--help"], true),
     shown(&["--version"], false),
@@ -104,6 +104,9 @@ const COMMANDS: [Shown; 35] = [
         false,
     ),
     measured(&["import", FIO], true),
+    shown(&["check", "--help"], true),
+    measured(&["reindex"], false),
+    shown(&["show", "commands"], false),
     measured(&["run", "study.toml"], true),
     measured(&["resume", "last", "--rounds", "4"], true),
     measured(
@@ -113,9 +116,11 @@ const COMMANDS: [Shown; 35] = [
         true,
     ),
     data(&["export", "last"]),
+    data(&["completions", "bash"]),
     data(&["report", "last", "--format", "json"]),
     // What is refused, with advice.
     shown(&["report", "no-such-run"], false),
+    shown(&["show", "trace", "no-such.trace"], false),
     shown(&["compare", "a", "no such directory"], false),
     shown(&["rapport", "--colour"], false),
     // The line of the file that is pointed at stays whole.
@@ -300,12 +305,29 @@ fn judge(ground: &Ground, command: &Shown, columns: u16, colour: bool) {
     }
 }
 
+/// A pipe has no colours, unless they are forced; then those commands have them that set off parts of their text.
+fn judge_piped(ground: &Ground, command: &Shown) {
+    for (environment, forced) in [
+        (&[("TERM", "xterm")][..], false),
+        (&[("FORCE_COLOR", "1")], true),
+        (&[("FORCE_COLOR", "1"), ("NO_COLOR", "1")], false),
+    ] {
+        let said = piped(ground, command.words, environment);
+        let text = [said.out, said.err].concat();
+        let what = format!("{:?} through a pipe, {environment:?}", command.words);
+        assert!(!text.trim().is_empty(), "{what}: nothing");
+        let colours = text.contains('\u{1b}');
+        assert_eq!(colours, forced && command.colours, "{what}\n{text}");
+    }
+}
+
 fn every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted() {
     let ground = ground();
     for command in &COMMANDS {
         for (columns, colour) in [(40, true), (60, false), (80, true), (120, false)] {
             judge(&ground, command, columns, colour);
         }
+        judge_piped(&ground, command);
     }
 }
 

@@ -338,8 +338,10 @@ fn studies(name: Option<&str>, columns: usize) -> Result<String, Failure> {
                 "repeats a study of {}; {}",
                 card.year, card.counterpart.stands_in
             );
-            for line in wrap(&about, columns - ABOUT) {
-                text.push_str(&format!("{:<ABOUT$}{line}\n", ""));
+            // As the title itself, which goes on below where there is no room beside the name.
+            let indent = if columns >= 2 * ABOUT { ABOUT } else { 4 };
+            for line in wrap(&about, columns.saturating_sub(indent).max(1)) {
+                text.push_str(&format!("{:<indent$}{line}\n", ""));
             }
         }
     }
