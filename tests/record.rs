@@ -82,6 +82,15 @@ fn able() -> Ground {
     ground
 }
 
+/// The interpreter itself: what is called so may be a script that starts it, and other programs before it.
+fn python() -> String {
+    let said = quietly(
+        "python3",
+        &["-c", "import sys; print(sys.executable, end='')"],
+    );
+    String::from_utf8(said.stdout).unwrap()
+}
+
 fn info(ground: &Ground, trace: &str) -> Value {
     let said = ground.stackrace(&["trace", "info", trace, "--json"]);
     said.ended(0);
@@ -173,8 +182,9 @@ fn every_planted_call_is_recorded_and_no_other() {
     let ground = able();
     let data = ground.path().join("data");
     let data = data.to_str().unwrap();
+    let python = python();
     let said = ground.stackrace(&[
-        "record", "--below", "data", "--cost", "1000 %", "--", "python3", "-c", PLANTED, data,
+        "record", "--below", "data", "--cost", "1000 %", "--", &python, "-c", PLANTED, data,
     ]);
     said.ended(0);
     for part in [
@@ -232,7 +242,7 @@ fn the_critical_path_has_the_shares_that_were_planted() {
         "--cost",
         "1000 %",
         "--",
-        "python3",
+        &python(),
         "-c",
         SHARES,
         data.to_str().unwrap(),
@@ -390,7 +400,7 @@ fn what_costs_too_much_is_no_longer_recorded() {
     ]);
     said.ended(0);
     assert!(
-        said.out.contains("recording cost more than 1 % of"),
+        said.out.contains("recording cost more than 1.0 % of"),
         "{}",
         said.out
     );

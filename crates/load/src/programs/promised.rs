@@ -93,7 +93,7 @@ impl OwnPromises {
                 _ => Err(settings.refuse(
                     name,
                     "the pattern has no group for the number, or several",
-                    "write one, like \"committed ([0-9]+)\"",
+                    format!("write {name} = \"done ([0-9]+)\""),
                 )),
             }
         };
