@@ -198,8 +198,10 @@ pub(crate) fn a_run_whose_terminal_is_gone_goes_on_to_its_end() {
 pub(crate) fn a_run_that_leads_its_session_is_stopped_cleanly_by_the_end_of_its_terminal() {
     let ground = Ground::new();
     let own = ground.program(&["run", "seconds.toml"]);
-    let mut program = Command::new("setsid");
-    program.arg("--ctty").arg(own.get_program());
+    // Who runs the tests may ignore hang-ups (nohup), and that is inherited.
+    let mut program = Command::new("env");
+    program.args(["--default-signal=HUP", "setsid", "--ctty"]);
+    program.arg(own.get_program());
     program.args(own.get_args()).current_dir(ground.path());
     let said = without_its_window(&ground, program);
     said.ended(130);
