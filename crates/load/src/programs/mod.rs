@@ -6,12 +6,12 @@
 
 mod build;
 mod command;
+mod command_promises;
 pub mod fio;
 mod generated;
 mod git;
 mod number;
 mod postgresql;
-mod promised;
 mod ran;
 mod reported;
 #[cfg(feature = "sqlite")]
@@ -33,7 +33,7 @@ use crate::workload::{self, WorkloadKind};
 const ALL: &[WorkloadKind] = &[
     build::KIND,
     command::KIND,
-    promised::KIND,
+    command_promises::KIND,
     fio::KIND,
     git::KIND,
     postgresql::KIND,

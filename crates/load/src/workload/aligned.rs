@@ -4,6 +4,8 @@
 //! A record has one list of metrics a workload, for all configurations; what a configuration does not
 //! measure has no value there.
 
+use std::path::Path;
+
 use stackrace_engine::PhaseOutcome;
 use stackrace_engine::promises::Acknowledged;
 
@@ -180,6 +182,10 @@ impl Workload for Aligned {
 
     fn promised(&self, place: &Place<'_>, outcome: &PhaseOutcome) -> Vec<LedgerLine> {
         self.workload.promised(place, outcome)
+    }
+
+    fn found_after_cut(&self, directory: &Path) -> Option<Result<Vec<String>, String>> {
+        self.workload.found_after_cut(directory)
     }
 
     fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {

@@ -467,8 +467,15 @@ mod tests {
     /// Its environment is its own, its session too, and it holds no pipe by which it could be found.
     #[test]
     fn a_daemon_is_ended_and_named_whatever_its_environment() {
-        let daemon = "env -i setsid sh -c 'sleep 1004 & sleep 1005' > /dev/null 2>&1 & sleep 0.2";
-        let ran = tried(daemon, MINUTE, &|| false);
+        let place = tempfile::tempdir().unwrap();
+        let begun = place.path().join("begun");
+        let begun = begun.display();
+        // A busy machine takes its time to start it.
+        let daemon = format!(
+            "env -i setsid sh -c 'sleep 1004 & echo > {begun}; sleep 1005' > /dev/null 2>&1 & \
+             until [ -e {begun} ]; do sleep 0.05; done; sleep 0.1"
+        );
+        let ran = tried(&daemon, MINUTE, &|| false);
         assert_eq!(ran.status, Some(0));
         let alive = |seconds: &str| {
             let line = format!("sleep\0{seconds}\0");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Files of this room that no layer owns.
-const SHARED: [&str; 17] = [
+const SHARED: [&str; 18] = [
     "build.rs",
     "common",
     "composition.rs",
@@ -18,6 +18,7 @@ const SHARED: [&str; 17] = [
     "layer.rs",
     "mod.rs",
     "parts.rs",
+    "served.rs",
     "setup.rs",
     "site.rs",
     "standing.rs",

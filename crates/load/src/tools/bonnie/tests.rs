@@ -199,8 +199,8 @@ fn what_cannot_be_understood_has_a_place() {
         ),
         (
             "Version 2.00a       ------Sequential Output------\n",
-            2,
-            "-Per Chr-",
+            1,
+            "is missing from this line",
         ),
         ("nothing at all", 1, "no table"),
         ("", 1, "no table"),

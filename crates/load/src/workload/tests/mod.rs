@@ -69,7 +69,15 @@ fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
 const BARE: [&str; 2] = ["mend-pool", "migrate-pool"];
 
 /// Other programs do their work, which may be missing here: src/programs/tests.rs tries them.
-const PROGRAMS: [&str; 6] = ["build", "command", "fio", "git", "postgresql", "sqlite"];
+const PROGRAMS: [&str; 7] = [
+    "build",
+    "command",
+    "command-promises",
+    "fio",
+    "git",
+    "postgresql",
+    "sqlite",
+];
 
 /// The original drops nothing between its phases, nor do those that are steps of one piece of work;
 /// every other workload starts each one cold.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 23] = [
+const ELSEWHERE: [(&str, &[&str], &str); 25] = [
     (
         "crates/layers/src/stack/aged/mod.rs",
         &["files"],
@@ -127,6 +127,16 @@ const ELSEWHERE: [(&str, &[&str], &str); 23] = [
         "crates/options/src/options/own_program.rs",
         &["command"],
         "the name of an argument",
+    ),
+    (
+        "crates/options/src/options/record.rs",
+        &["command"],
+        "the name of an argument",
+    ),
+    (
+        "src/cli/trace.rs",
+        &["files"],
+        "the name of a count in JSON",
     ),
     (
         "src/cli/placed.rs",
