@@ -461,8 +461,14 @@ fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
         .map(|command| command.words)
         // What is refused prints nothing to standard output.
         .filter(|words| {
-            !["no-such-run", "no such directory", "wrong.toml", "--colour"]
-                .contains(words.last().unwrap())
+            ![
+                "no-such-run",
+                "no-such.trace",
+                "no such directory",
+                "wrong.toml",
+                "--colour",
+            ]
+            .contains(words.last().unwrap())
         })
         .collect();
     commands.extend([
