@@ -117,6 +117,16 @@ fn writing(ground: &Ground, seconds: &str) -> Child {
     child
 }
 
+/// A recorder of an application, once it has begun.
+fn recording(ground: &Ground, application: &Child, trace: &str, out: Stdio) -> Child {
+    let process = application.id().to_string();
+    let mut command =
+        ground.program(&["record", "--below", "data", "--pid", &process, "-o", trace]);
+    let mut recorder = command.stderr(Stdio::piped()).stdout(out).spawn().unwrap();
+    until_begun(&mut recorder);
+    recorder
+}
+
 /// Waits until a recording has begun, which takes its file some operations later.
 fn until_begun(recorder: &mut Child) {
     let mut line = Vec::new();
@@ -281,22 +291,7 @@ fn a_recorder_that_is_killed_leaves_the_application_and_the_kernel_alone() {
     let ground = able();
     for _ in needs::attacks(0..5) {
         let application = writing(&ground, "2");
-        let process = application.id().to_string();
-        let mut command = ground.program(&[
-            "record",
-            "--below",
-            "data",
-            "--pid",
-            &process,
-            "-o",
-            "killed.trace",
-        ]);
-        let mut recorder = command
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        until_begun(&mut recorder);
+        let mut recorder = recording(&ground, &application, "killed.trace", Stdio::null());
         assert!(in_the_kernel() > 0);
         pause(300);
         recorder.kill().unwrap();
@@ -313,15 +308,7 @@ fn what_was_recorded_is_kept_at_ctrl_c_and_when_the_target_is_gone() {
     let ground = able();
     for (interrupted, trace) in [(true, "int.trace"), (false, "gone.trace")] {
         let application = writing(&ground, "1.5");
-        let process = application.id().to_string();
-        let mut command =
-            ground.program(&["record", "--below", "data", "--pid", &process, "-o", trace]);
-        let mut recorder = command
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        until_begun(&mut recorder);
+        let mut recorder = recording(&ground, &application, trace, Stdio::null());
         pause(500);
         if interrupted {
             let id = Pid::from_child(&recorder);
@@ -362,22 +349,7 @@ fn a_disk_that_fills_up_ends_the_recording_and_keeps_it() {
     refused.ended(4).err_has("stay free in any case");
     assert!(mounted("140m").status.success());
     let application = writing(&ground, "2");
-    let process = application.id().to_string();
-    let mut command = ground.program(&[
-        "record",
-        "--below",
-        "data",
-        "--pid",
-        &process,
-        "-o",
-        "full/app.trace",
-    ]);
-    let mut recorder = command
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    until_begun(&mut recorder);
+    let recorder = recording(&ground, &application, "full/app.trace", Stdio::piped());
     fs::write(full.join("filler"), vec![1; 100 << 20]).unwrap();
     let said = Said::of(&recorder.wait_with_output().unwrap());
     is_unharmed(application);
