@@ -63,8 +63,8 @@ pub(super) const KIND: LayerKind = LayerKind {
             "128",
             "How many the session holds: a power of two, 2 to 2048.",
         ),
-        SettingDoc::flag("header-digest", "false", "Whether headers have a checksum."),
-        SettingDoc::flag("data-digest", "false", "Whether data have a checksum."),
+        lent::HEADER_DIGEST,
+        lent::DATA_DIGEST,
         SERVER.doc,
         line::DELAY,
         line::RATE,
@@ -156,8 +156,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let asked = Iscsi {
         depth: settings.count("queue-depth")?,
         commands: settings.count("commands")?,
-        header_digest: settings.flag("header-digest")?,
-        data_digest: settings.flag("data-digest")?,
+        header_digest: settings.flag(lent::HEADER_DIGEST.name)?,
+        data_digest: settings.flag(lent::DATA_DIGEST.name)?,
     };
     if !(1..=1024).contains(&asked.depth) {
         let what = format!("a disk of iSCSI holds no {} commands", asked.depth);

@@ -49,8 +49,8 @@ pub(super) const KIND: LayerKind = LayerKind {
             "128",
             "How many commands each queue holds, 16 to 1024.",
         ),
-        SettingDoc::flag("header-digest", "false", "Whether headers have a checksum."),
-        SettingDoc::flag("data-digest", "false", "Whether data have a checksum."),
+        lent::HEADER_DIGEST,
+        lent::DATA_DIGEST,
         SERVER.doc,
         line::DELAY,
         line::RATE,
@@ -137,8 +137,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let asked = NvmeTcp {
         queues: settings.optional_count("queues")?,
         queue_size: settings.count("queue-size")?,
-        header_digest: settings.flag("header-digest")?,
-        data_digest: settings.flag("data-digest")?,
+        header_digest: settings.flag(lent::HEADER_DIGEST.name)?,
+        data_digest: settings.flag(lent::DATA_DIGEST.name)?,
     };
     let limits = [
         ("queues", asked.queues, 1..=128),

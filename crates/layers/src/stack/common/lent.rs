@@ -9,10 +9,18 @@ use crate::stack::gives::{Below, Device, Gives, Origin, StandingLayer, Takes};
 use crate::stack::layer::Layer;
 use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, Settings};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, Needs, argv};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Whether the protocol checks what stands before the data.
+pub(crate) const HEADER_DIGEST: SettingDoc =
+    SettingDoc::flag("header-digest", "false", "Whether headers have a checksum.");
+
+/// Whether it checks the data.
+pub(crate) const DATA_DIGEST: SettingDoc =
+    SettingDoc::flag("data-digest", "false", "Whether data have a checksum.");
 
 /// Number of times, and pause between them, that a disk that was just connected is looked for.
 const LOOKS: usize = 150;
