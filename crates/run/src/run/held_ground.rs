@@ -91,11 +91,15 @@ impl HeldGround {
         host: &dyn Host,
         done: Result<T, String>,
     ) -> Result<T, GroundTrouble> {
-        let exchanged = self.0.iter().find_map(|(path, before)| {
-            let now = host.identity_of(path).ok();
-            stack::compared(before, now)
-        });
-        match exchanged {
+        let look = || {
+            self.0.iter().find_map(|(path, before)| {
+                let now = host.identity_of(path).ok();
+                stack::compared(before, now)
+            })
+        };
+        // What happens between two looks is seen at a directory below first; a second pass says it of
+        // the one that the user named.
+        match look().map(|first| look().unwrap_or(first)) {
             None => Ok(done?),
             Some(exchanged) => Err(GroundTrouble::Exchanged(Box::new(exchanged), done.err())),
         }
