@@ -1,7 +1,7 @@
 //! Cards: the parameters of one drive as a TOML file, each value with where it comes from.
 
 use crate::cards::Claim;
-use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
+use crate::disk::{BufferRules, Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
 pub use crate::origin::Origin;
 use crate::{Nanos, SECTOR, Smr, SmrParameters};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct DiskCard {
     pub head_switch: Stated<f64>,
     /// Time added to a movement before a write, ms.
     pub write_settle: Stated<f64>,
+    /// Time that a command takes to settle on the track on which the arm stands already, ms; `None` means no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle_again: Option<Stated<f64>>,
     /// Time of the controller for a command, ms.
     pub overheads: Stated<CardOverheads>,
     /// Time added when the data of a read and of a write have passed the head, ms; `None` means no time.
@@ -49,9 +52,9 @@ pub struct DiskCard {
     pub segments: Stated<(usize, f64)>,
     /// Data read ahead of a request, KiB.
     pub read_ahead: Stated<f64>,
-    /// The reads that begin to read ahead; `None` means any.
+    /// What the firmware reads ahead, keeps and gives up; `None` means [`BufferRules::default`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_ahead_after: Option<Stated<ReadAheadAfter>>,
+    pub buffer: Option<Stated<BufferRules>>,
     /// Volatile write cache, KiB; 0 means no cache.
     pub write_cache: Stated<f64>,
     /// Idle time before dirty data are destaged, ms.
@@ -80,16 +83,6 @@ pub struct Shingled {
     pub pieces: usize,
     /// Idle time before a band is cleaned, ms.
     pub clean_after: f64,
-}
-
-/// The reads that make the drive read on behind them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadAheadAfter {
-    /// Every one.
-    Any,
-    /// One that continues the read before it.
-    Sequence,
 }
 
 /// The layout of the sectors on the platters.
@@ -226,6 +219,10 @@ impl DiskCard {
             ("read-ahead", self.read_ahead.value),
             ("write-cache", self.write_cache.value),
             ("destage-after", self.destage_after.value),
+            (
+                "settle-again",
+                self.settle_again.as_ref().map_or(0.0, |time| time.value),
+            ),
         ] {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(CardError::at(name, "0 or more is expected"));
@@ -261,6 +258,7 @@ impl DiskCard {
             seek,
             head_switch: ns(self.head_switch.value),
             write_settle: (self.write_settle.value * 1e6).round() as i64,
+            settle_again: self.settle_again.as_ref().map_or(0, |time| ns(time.value)),
             overheads: self.overheads.value.times(),
             completion: self
                 .completion
@@ -274,8 +272,10 @@ impl DiskCard {
                 segments,
                 segment_sectors: sectors(segment),
                 read_ahead: sectors(self.read_ahead.value),
-                only_sequences: self.read_ahead_after.as_ref().map(|after| after.value)
-                    == Some(ReadAheadAfter::Sequence),
+                rules: self
+                    .buffer
+                    .as_ref()
+                    .map_or_else(BufferRules::default, |rules| rules.value),
                 write_sectors: sectors(self.write_cache.value),
                 destage_after: ns(self.destage_after.value),
             },

@@ -29,15 +29,14 @@ pub mod trace;
 mod volume;
 
 pub use caching::Caching;
-pub use card::{
-    CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
-};
+pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Shingled, Stated};
 pub use cards::{
     ArrayCard, AskedCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard,
 };
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
-    Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
+    BufferRules, Cache, Disk, DiskParameters, Fetched, Geometry, GeometryError, Overheads,
+    ReadAheadAfter, ReadAheadUntil, SeekCurve, SeekError, Written, Zone,
 };
 pub use fault::{Fault, Faulty};
 pub use line::{Line, LineError};

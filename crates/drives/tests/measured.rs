@@ -1,4 +1,4 @@
-//! The disk model beside measured service times of seven drives, by the same rules for all.
+//! The disk model beside measured service times of eight drives, by the same rules for all.
 
 #![expect(
     clippy::expect_used,
@@ -14,10 +14,11 @@ use stackrace_drives::{Card, DiskCard};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-const DRIVES: [&str; 7] = [
+const DRIVES: [&str; 8] = [
     "atlas_III",
     "barracuda",
     "cheetah4LP",
+    "cheetah9LP",
     "dec_rz26",
     "hp_c2247a",
     "hp_c2490a",
@@ -56,7 +57,7 @@ fn fit(card: &DiskCard, requests: &[Measured]) -> Fit {
     Fit::of(&measured, &replay(&mut disk, requests)).expect("requests")
 }
 
-/// The goals: 8 % with the drive's parameters, 15 % with what a data sheet says.
+/// The goals: 6 % with the drive's parameters, 10 % with what a data sheet says.
 #[test]
 fn the_model_meets_each_measured_drive() {
     let mut failed = Vec::new();
@@ -70,7 +71,7 @@ fn the_model_meets_each_measured_drive() {
             whole * 100.0,
             sheet * 100.0
         );
-        if whole > 0.08 || sheet > 0.15 {
+        if whole > 0.06 || sheet > 0.10 {
             failed.push(name);
         }
     }

@@ -8,6 +8,7 @@
 
 #[path = "../../tests/disksim/mod.rs"]
 mod disksim;
+mod mechanisms;
 mod sensitivity;
 mod speed;
 
@@ -18,7 +19,8 @@ use disksim::{Import, import};
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
 use stackrace_drives::{Card, DiskCard, Nanos};
 
-const USAGE: &str = "usage: bench/drives --from DIR [--cards OUT] | --speed | --sensitivity";
+const USAGE: &str =
+    "usage: bench/drives --from DIR [--cards OUT] | --mechanisms DIR | --speed | --sensitivity";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["--from", folder] => from(Path::new(folder), None),
         ["--from", folder, "--cards", out] => from(Path::new(folder), Some(Path::new(out))),
+        ["--mechanisms", folder] => mechanisms::mechanisms(Path::new(folder)),
         ["--speed"] => speed::speed(),
         ["--sensitivity"] => sensitivity::sensitivity(),
         _ => Err(USAGE.to_owned()),
@@ -153,7 +156,7 @@ fn line(
     cards: Option<&Path>,
 ) -> Result<(String, Vec<String>), String> {
     let trace = trace(&unpacked(path)?).map_err(|error| format!("{}: {error}", path.display()))?;
-    let Import { card, missing } = imported(folder, name)?;
+    let Import { card, missing, .. } = imported(folder, name)?;
     let whole = fit(&card, &trace)?;
     let sheet = fit(
         &card.as_data_sheet().map_err(|error| error.to_string())?,

@@ -31,9 +31,9 @@ impl Disk {
             return Some(next + if last { self.flush_overhead() } else { 0 });
         }
         match &self.arm {
-            Some(Movement::Serve { queued, first, end }) => {
-                Some(self.answered(&queued.request, *first, *end))
-            }
+            Some(Movement::Serve {
+                queued, first, end, ..
+            }) => Some(self.answered(&queued.request, *first, *end)),
             // Only the write cache is destaged, or begins to be.
             _ if self.queue.is_empty() => None,
             _ => Some(self.foreseen(next).unwrap_or(next)),
@@ -67,6 +67,8 @@ impl Disk {
     /// The pass of the sectors of a request under the head, which begins at `now` from there.
     pub(super) fn pass(&self, from: (u32, u32), queued: &Queued, now: Nanos) -> Pass {
         let (request, place) = (&queued.request, &queued.place);
+        let settled = from == place.over();
+        let now = now + Nanos::from(settled) * self.settle_again;
         if request.operation == Operation::Read {
             return self
                 .mechanism

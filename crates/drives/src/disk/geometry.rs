@@ -56,8 +56,8 @@ pub enum GeometryError {
 pub(super) struct Place {
     /// Its number; of one beyond the last, that of the last.
     pub(super) sector: u64,
-    /// Set if it is the first of its track.
-    pub(super) begins_track: bool,
+    /// Sectors of its track before it.
+    pub(super) before_on_track: u32,
     /// Cylinder, counted from the outer edge.
     pub(super) cylinder: u32,
     /// Surface.
@@ -166,6 +166,17 @@ impl Geometry {
         &self.zones[at]
     }
 
+    /// The sector behind the last of the track that a sector lies on.
+    pub(super) fn track_end(&self, sector: u64) -> u64 {
+        sector + u64::from(self.place(sector).left_on_track)
+    }
+
+    /// The sector behind the last of the cylinder that a sector lies on.
+    pub(super) fn cylinder_end(&self, sector: u64) -> u64 {
+        let place = self.place(sector);
+        (place.head..self.heads).fold(sector, |at, _| self.track_end(at))
+    }
+
     /// The place of a sector; one beyond the last lies where the last does.
     pub(super) fn place(&self, sector: u64) -> Place {
         let sector = sector.min(self.sectors - 1);
@@ -182,7 +193,7 @@ impl Geometry {
         let slot = (skewed + u64::from(on_track)) % u64::from(per_track);
         Place {
             sector,
-            begins_track: on_track == 0,
+            before_on_track: on_track,
             cylinder: band.cylinder + cylinder as u32,
             head: head as u32,
             angle: slot as f64 / f64::from(per_track),

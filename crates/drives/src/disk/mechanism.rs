@@ -76,20 +76,33 @@ impl Mechanism {
         self.between(self.stands(), place, write, now)
     }
 
-    fn between(&self, from: (u32, u32), to: &Place, write: bool, now: Nanos) -> Nanos {
-        let moved = if from.0 != to.cylinder {
+    /// Time of the arm and of the switch to another surface.
+    fn moved(&self, from: (u32, u32), to: &Place) -> Nanos {
+        if from.0 != to.cylinder {
             self.seek.time(from.0.abs_diff(to.cylinder))
         } else if from.1 != to.head {
             self.head_switch
         } else {
             0
-        };
+        }
+    }
+
+    fn between(&self, from: (u32, u32), to: &Place, write: bool, now: Nanos) -> Nanos {
+        let moved = self.moved(from, to);
         let settled = if moved > 0 && write {
             moved.saturating_add_signed(self.write_settle)
         } else {
             moved
         };
         settled + self.rotation(to.angle, now + settled)
+    }
+
+    /// Sectors of the track before the one at `place` that pass the head from `now` on until that does.
+    pub(super) fn passing(&self, from: (u32, u32), place: &Place, now: Nanos) -> u64 {
+        let arrived = now + self.moved(from, place);
+        let waited = self.rotation(place.angle, arrived);
+        let passed = (waited as f64 / place.sector_time) as u32;
+        u64::from(passed.min(place.before_on_track))
     }
 
     /// Time from `now` until `angle` is under the head.
@@ -121,9 +134,9 @@ impl Mechanism {
             return (sector, since);
         }
         let mut place = self.geometry.place(sector);
-        let mut from = match place.begins_track {
-            true => self.over(sector.saturating_sub(1)),
-            false => place.over(),
+        let mut from = match place.before_on_track {
+            0 => self.over(sector.saturating_sub(1)),
+            _ => place.over(),
         };
         loop {
             let begin = since + self.between(from, &place, false, since);

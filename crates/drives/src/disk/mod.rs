@@ -13,7 +13,7 @@ mod seek;
 #[cfg(test)]
 mod tests;
 
-pub use cache::Cache;
+pub use cache::{BufferRules, Cache, Fetched, ReadAheadAfter, ReadAheadUntil, Written};
 pub use geometry::{Geometry, GeometryError, Zone};
 pub use seek::{SeekCurve, SeekError};
 
@@ -73,6 +73,8 @@ pub struct DiskParameters {
     pub head_switch: Nanos,
     /// Time added to a movement of the arm before a write, nanoseconds.
     pub write_settle: i64,
+    /// Time that a command takes to settle on the track on which the arm stands already.
+    pub settle_again: Nanos,
     /// Controller times.
     pub overheads: Overheads,
     /// Time added when the data of a read and of a write have passed the head.
@@ -95,6 +97,7 @@ pub struct DiskParameters {
 #[derive(Debug, Clone)]
 pub struct Disk {
     mechanism: Mechanism,
+    settle_again: Nanos,
     overheads: Overheads,
     completion: [Nanos; 2],
     bus_sector: [Nanos; 2],
@@ -146,6 +149,8 @@ enum Movement {
         queued: Queued,
         first: Nanos,
         end: Nanos,
+        /// Sectors before those of a read that pass the head first.
+        passing: u64,
     },
     Destage {
         end: Nanos,
@@ -175,6 +180,7 @@ impl Disk {
                 cylinder: 0,
                 head: 0,
             },
+            settle_again: parameters.settle_again,
             overheads: parameters.overheads,
             completion: parameters.completion,
             bus_sector: parameters.bus_sector,
@@ -270,9 +276,19 @@ impl Disk {
     /// The arm has done what it was doing.
     fn arrive(&mut self) {
         match self.arm.take() {
-            Some(Movement::Serve { queued, first, end }) => self.served(queued.request, first, end),
+            Some(Movement::Serve {
+                queued,
+                first,
+                end,
+                passing,
+            }) => self.served(queued.request, first, end, passing),
             Some(Movement::Destage { .. }) => {
-                self.destaging = None;
+                let written = self.destaging.take();
+                if let Some((first, end)) = written
+                    && self.cache.rules.written == Written::Kept
+                {
+                    self.reads.keep_written(first, end);
+                }
                 self.behind_elevator = true;
             }
             None => {}
@@ -282,12 +298,14 @@ impl Disk {
         self.admit();
     }
 
-    fn served(&mut self, request: Request, first: Nanos, end: Nanos) {
+    fn served(&mut self, request: Request, first: Nanos, end: Nanos, passing: u64) {
         self.done
             .add(request.id, self.answered(&request, first, end));
         if request.operation == Operation::Read {
             self.transfer(&request, first, end);
-            self.reads.fill(request.first, Self::end_of(&request), end);
+            let behind = Self::end_of(&request);
+            self.reads
+                .fill(request.first, behind, passing, end, &self.mechanism);
         }
     }
 
@@ -347,10 +365,11 @@ impl Disk {
     fn take_read(&mut self, request: Request, now: Nanos) {
         let (first, end) = (request.first, Self::end_of(&request));
         // From the write cache only if all of it is there: a part would still need the platter.
-        let written = self.dirty.covers(first, end)
-            || self
-                .destaging
-                .is_some_and(|range| range.0 <= first && end <= range.1);
+        let under_way = self
+            .destaging
+            .is_some_and(|range| range.0 <= first && end <= range.1);
+        let written = self.cache.rules.written != Written::NotRead
+            && (under_way || self.dirty.covers(first, end));
         let cached = if written {
             Some(now)
         // The platter is older than what was written, and so is what was read from it.
@@ -518,12 +537,18 @@ impl Disk {
     fn serve(&mut self, queued: Queued, now: Nanos) {
         // The head reads on behind the last request until it is needed elsewhere.
         self.leave_read_ahead(now);
-        let pass = self.pass(self.mechanism.stands(), &queued, now);
+        let from = self.mechanism.stands();
+        let passing = match self.cache.rules.passing {
+            true => self.mechanism.passing(from, &queued.place, now),
+            false => 0,
+        };
+        let pass = self.pass(from, &queued, now);
         self.mechanism.stand(pass.over);
         self.arm = Some(Movement::Serve {
             queued,
             first: pass.first,
             end: pass.end,
+            passing,
         });
     }
 

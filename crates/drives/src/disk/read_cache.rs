@@ -1,6 +1,6 @@
 //! A disk's read cache: a few segments, each holding one run of sectors.
 
-use super::cache::Cache;
+use super::cache::{BufferRules, Cache, Fetched, ReadAheadAfter, ReadAheadUntil};
 use super::mechanism::Mechanism;
 use crate::Nanos;
 
@@ -13,7 +13,7 @@ pub(super) struct ReadCache {
     segment_sectors: u64,
     /// Sectors read ahead of the last one asked for.
     ahead: u64,
-    only_sequences: bool,
+    rules: BufferRules,
     /// Sector behind the last read that needed the platter.
     last_end: u64,
     reading_on: Option<ReadingOn>,
@@ -45,7 +45,7 @@ impl ReadCache {
             segments_max: cache.segments,
             segment_sectors: cache.segment_sectors,
             ahead: cache.read_ahead,
-            only_sequences: cache.only_sequences,
+            rules: cache.rules,
             last_end: 0,
             reading_on: None,
             promised: 0,
@@ -81,6 +81,11 @@ impl ReadCache {
         self.uses += 1;
         self.segments[at].used = self.uses;
         let segment = self.segments[at];
+        if self.rules.fetched == Fetched::Dropped {
+            // The last sector stays in place as the end that a sequence continues.
+            let fetched = &mut self.segments[at];
+            fetched.first = fetched.first.max(end.min(fetched.end));
+        }
         let at_once = end <= segment.end;
         let Some(reading) = reading.filter(|reading| reading.segment == at) else {
             return at_once.then_some(now);
@@ -91,7 +96,7 @@ impl ReadCache {
             reading.since = now;
         }
         // What the host fetches makes room: reading may go on by as much.
-        reading.limit = reading.limit.max(end + self.ahead);
+        reading.limit = reading.limit.max(self.limit(end, segment.first, mechanism));
         self.reading_on = Some(reading);
         if at_once {
             return Some(now);
@@ -106,13 +111,43 @@ impl ReadCache {
 
     /// Notes that `first..end` was read from the platter, done at `now`: it fills a segment, and
     /// reading goes on behind it.
-    pub(super) fn fill(&mut self, first: u64, end: u64, now: Nanos) {
+    ///
+    /// Of the sectors before `first`, `passing` have passed the head, too.
+    pub(super) fn fill(
+        &mut self,
+        first: u64,
+        end: u64,
+        passing: u64,
+        now: Nanos,
+        mechanism: &Mechanism,
+    ) {
         if self.segments_max == 0 {
             return;
         }
+        let begin = match (self.rules.fetched, self.rules.passing) {
+            (Fetched::Dropped, _) => end,
+            (_, true) => first - passing,
+            (_, false) => first,
+        };
+        let at = self.keep(begin, first, end);
+        let continues = std::mem::replace(&mut self.last_end, end) == first;
+        if self.rules.after == ReadAheadAfter::Sequence && !continues {
+            self.reading_on = None;
+            return;
+        }
+        self.reading_on = Some(ReadingOn {
+            segment: at,
+            from: end,
+            limit: self.limit(end, first, mechanism),
+            since: now,
+        });
+    }
+
+    /// Puts `begin..end` into a segment, of which `first..end` was asked for; returns its number.
+    fn keep(&mut self, begin: u64, first: u64, end: u64) -> usize {
         self.uses += 1;
         let segment = Segment {
-            first: first.max(end.saturating_sub(self.segment_sectors)),
+            first: begin.max(end.saturating_sub(self.segment_sectors)),
             end,
             used: self.uses,
         };
@@ -122,17 +157,28 @@ impl ReadCache {
         } else {
             self.segments[at] = segment;
         }
-        let continues = std::mem::replace(&mut self.last_end, end) == first;
-        if self.only_sequences && !continues {
-            self.reading_on = None;
-            return;
+        at
+    }
+
+    /// Notes that `first..end` was written to the platter and stays in the buffer.
+    pub(super) fn keep_written(&mut self, first: u64, end: u64) {
+        if self.segments_max > 0 {
+            self.keep(first, first, end);
         }
-        self.reading_on = Some(ReadingOn {
-            segment: at,
-            from: end,
-            limit: end + self.ahead.min(self.segment_sectors),
-            since: now,
-        });
+    }
+
+    /// The sector before which reading ahead stops that begins at `end`, in a segment that begins at `first`.
+    fn limit(&self, end: u64, first: u64, mechanism: &Mechanism) -> u64 {
+        let room = match self.rules.fetched {
+            Fetched::Kept => (first + self.segment_sectors).saturating_sub(end),
+            Fetched::Overwritten | Fetched::Dropped => self.segment_sectors,
+        };
+        let full = end + self.ahead.min(room);
+        match self.rules.until {
+            ReadAheadUntil::Full => full,
+            ReadAheadUntil::Track => full.min(mechanism.geometry.track_end(end)),
+            ReadAheadUntil::Cylinder => full.min(mechanism.geometry.cylinder_end(end)),
+        }
     }
 
     /// The segment to take for `first..end`: one that it continues, a new one, or that used longest

@@ -7,6 +7,16 @@ const MS: Nanos = 1_000_000;
 
 /// A small disk of 7200 rpm: 2 surfaces, 1000 tracks of 500 sectors, queue and write cache as asked.
 fn disk(queue_depth: usize, write_sectors: u64, physical_sectors: u32) -> Disk {
+    disk_with(queue_depth, write_sectors, physical_sectors, |_| ())
+}
+
+/// The same with some parameters changed.
+fn disk_with(
+    queue_depth: usize,
+    write_sectors: u64,
+    physical_sectors: u32,
+    change: impl FnOnce(&mut DiskParameters),
+) -> Disk {
     let zone = Zone {
         cylinders: 500,
         sectors_per_track: 500,
@@ -15,11 +25,12 @@ fn disk(queue_depth: usize, write_sectors: u64, physical_sectors: u32) -> Disk {
         track_skew: 62,
         cylinder_skew: 92,
     };
-    Disk::new(DiskParameters {
+    let mut parameters = DiskParameters {
         geometry: Geometry::new(vec![zone], 2, 7200.0).expect("a sound geometry"),
         seek: SeekCurve::from_data_sheet(500, MS, 8 * MS, 16 * MS).expect("a sound curve"),
         head_switch: MS / 2,
         write_settle: 500_000,
+        settle_again: 0,
         overheads: Overheads::all(MS / 10),
         completion: [0; 2],
         bus_sector: [3_400; 2],
@@ -27,14 +38,16 @@ fn disk(queue_depth: usize, write_sectors: u64, physical_sectors: u32) -> Disk {
             segments: 4,
             segment_sectors: 256,
             read_ahead: 256,
-            only_sequences: false,
+            rules: BufferRules::default(),
             write_sectors,
             destage_after: 10 * MS,
         },
         queue_depth,
         physical_sectors,
         phase: 0,
-    })
+    };
+    change(&mut parameters);
+    Disk::new(parameters)
 }
 
 fn request(id: u64, operation: Operation, first: u64, sectors: u32) -> Request {
@@ -291,4 +304,134 @@ proptest! {
         prop_assert_eq!(done.last().map(|done| done.id), Some(flush));
         prop_assert_eq!(disk.dirty_sectors(), 0);
     }
+}
+
+/// Time of the last of these requests, each sent half a second after the one before it.
+fn last(rules: BufferRules, requests: &[(Operation, u64, u32)]) -> Nanos {
+    last_of(disk_with(1, 512, 1, |it| it.cache.rules = rules), requests)
+}
+
+/// The same on a disk.
+fn last_of(mut disk: Disk, requests: &[(Operation, u64, u32)]) -> Nanos {
+    let sent = requests
+        .iter()
+        .zip(0..)
+        .map(|((operation, first, sectors), id)| {
+            (id * 500 * MS, request(id, *operation, *first, *sectors))
+        });
+    let sent: Vec<_> = sent.collect();
+    let done = run(&mut disk, &sent);
+    done.iter().map(|done| done.at).max().unwrap_or(0) - (sent.len() as Nanos - 1) * 500 * MS
+}
+
+/// A read that no part of the platter is needed for takes less.
+const HIT: Nanos = MS / 2;
+
+#[test]
+fn what_the_host_has_fetched_is_dropped_kept_or_overwritten_as_the_rules_say() {
+    // The same sectors again; reading ahead has filled the segment meanwhile.
+    let again = [(Operation::Read, 1000, 8), (Operation::Read, 1000, 8)];
+    let behind = [(Operation::Read, 1000, 8), (Operation::Read, 1008, 8)];
+    for (fetched, hit) in [
+        (Fetched::Kept, true),
+        (Fetched::Dropped, false),
+        (Fetched::Overwritten, false),
+    ] {
+        let rules = BufferRules {
+            fetched,
+            ..BufferRules::default()
+        };
+        assert_eq!(last(rules, &again) < HIT, hit, "{fetched:?}");
+        assert!(last(rules, &behind) < HIT, "{fetched:?}");
+    }
+}
+
+#[test]
+fn reading_ahead_ends_where_the_rules_say() {
+    // The first track ends at 500, the first cylinder at 1000.
+    for (until, over_track, over_cylinder) in [
+        (ReadAheadUntil::Full, true, true),
+        (ReadAheadUntil::Cylinder, true, false),
+        (ReadAheadUntil::Track, false, false),
+    ] {
+        let rules = BufferRules {
+            until,
+            ..BufferRules::default()
+        };
+        let hit = |first| {
+            let reads = [
+                (Operation::Read, first, 8),
+                (Operation::Read, first + 40, 8),
+            ];
+            last(rules, &reads) < HIT
+        };
+        assert_eq!(hit(480), over_track, "{until:?}");
+        assert_eq!(hit(980), over_cylinder, "{until:?}");
+        assert!(hit(100), "{until:?}");
+    }
+}
+
+#[test]
+fn sectors_that_pass_before_those_of_a_read_are_kept_only_by_rule() {
+    let hits = |passing| {
+        let rules = BufferRules {
+            passing,
+            fetched: Fetched::Kept,
+            ..BufferRules::default()
+        };
+        // Reading ahead would take their room.
+        let without_reading_ahead = || {
+            disk_with(1, 0, 1, |it| {
+                it.cache.rules = rules;
+                it.cache.read_ahead = 0;
+            })
+        };
+        // Where the platter stands differs from place to place.
+        let before = (1..40_u64).map(|at| at * 11_000 + 200);
+        let hit = before.filter(|at| {
+            let reads = [(Operation::Read, *at, 8), (Operation::Read, at - 8, 8)];
+            last_of(without_reading_ahead(), &reads) < HIT
+        });
+        hit.count()
+    };
+    // Now and then the platter stands just right.
+    let (with, without) = (hits(true), hits(false));
+    assert!(
+        without < 5 && (without + 8..=39).contains(&with),
+        "{with} against {without}"
+    );
+}
+
+#[test]
+fn written_data_are_read_from_the_buffer_as_the_rules_say() {
+    let again = [(WRITE, 1000, 8), (Operation::Read, 1000, 8)];
+    for (written, hit) in [
+        (Written::Kept, true),
+        // They are on the platter by then.
+        (Written::UntilDestaged, false),
+        (Written::NotRead, false),
+    ] {
+        let rules = BufferRules {
+            written,
+            ..BufferRules::default()
+        };
+        assert_eq!(last(rules, &again) < HIT, hit, "{written:?}");
+    }
+}
+
+#[test]
+fn a_command_settles_again_only_on_the_track_where_the_arm_stands() {
+    let time = |settle_again, first| {
+        let mut disk = disk_with(1, 0, 1, |it| it.settle_again = settle_again);
+        // The second one waits for a part of a turn, which the settling takes from it.
+        let writes = [
+            (0, request(0, WRITE, 0, 8)),
+            (100 * MS, request(1, WRITE, first, 8)),
+        ];
+        run(&mut disk, &writes).iter().map(|done| done.at).max()
+    };
+    let turn = 60_000 * MS / 7200;
+    // More than a turn is never hidden.
+    assert_eq!(time(0, 400).map(|at| at + turn), time(turn, 400));
+    assert_eq!(time(0, 100_000), time(turn, 100_000));
 }

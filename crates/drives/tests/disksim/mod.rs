@@ -7,7 +7,8 @@
 mod text;
 
 use stackrace_drives::{
-    CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, SECTOR, Seek, Stated,
+    BufferRules, CardError, CardOverheads, DiskCard, Fetched, Layout, Origin, ReadAheadAfter,
+    ReadAheadUntil, SECTOR, Seek, Stated, Written,
 };
 use text::{Block, Value, parse};
 
@@ -21,6 +22,9 @@ pub(crate) struct Import {
     pub(crate) card: DiskCard,
     /// The missing parameters, and what was taken instead, a sentence each.
     pub(crate) missing: Vec<String>,
+    /// True for the fourth kind of reading ahead, which waits for a sequence by the file alone.
+    #[cfg_attr(test, allow(dead_code, reason = "for bench/drives"))]
+    pub(crate) waits: bool,
 }
 
 /// A value of the card that the parameters do not give.
@@ -111,19 +115,22 @@ impl Parameters {
         } else {
             0.0
         };
-        // The fourth kind of reading ahead begins with the second request of a sequence.
-        let after = if follows >= 4.0 {
-            ReadAheadAfter::Sequence
-        } else {
-            ReadAheadAfter::Any
-        };
+        let rules = self.buffer(follows);
+        let seek = seek(&arm, &disk, open)?;
+        // Extracted curves of seeks hold the settling; of a command without a seek nothing is stated.
+        let again = seek.first().map_or(0.0, |(_, next)| next * SETTLES_AGAIN);
         let card = DiskCard {
             model: model.to_owned(),
             name: format!("{model}, from its parameters"),
             rpm: stated(needed(&arm, "Rotation speed (in rpms)", "rpm")?),
             surfaces: stated(surfaces as u32),
             layout: stated(Layout::Zones(zones(&disk, surfaces)?)),
-            seek: stated(Seek::Points(seek(&arm, &disk, open)?)),
+            seek: stated(Seek::Points(seek)),
+            settle_again: Some(Stated {
+                value: again,
+                from: Origin::Assumed,
+                source: "half of the shortest seek".to_owned(),
+            }),
             head_switch: stated(self.at(&arm, "Head switch time", 0.0)),
             write_settle: stated(self.at(&arm, "Add. write settling delay", 0.0)),
             overheads: stated(self.overheads()),
@@ -131,7 +138,7 @@ impl Parameters {
             bus: stated(self.bus()),
             segments: stated((segments as usize, kib(segment))),
             read_ahead: stated(kib(ahead)),
-            read_ahead_after: Some(stated(after)),
+            buffer: Some(stated(rules)),
             write_cache: stated(kib(write_cache)),
             destage_after: stated(0.0),
             queue_depth: stated(1),
@@ -142,7 +149,36 @@ impl Parameters {
         Ok(Import {
             card,
             missing: self.missing,
+            waits: follows >= 4.0,
         })
+    }
+
+    /// What the firmware does with its buffer; `follows`: the kind of reading ahead.
+    fn buffer(&mut self, follows: f64) -> BufferRules {
+        let mut is = |key: &str| self.or(key, 0.0) > 0.0;
+        let drops = is("Read-ahead over requested");
+        BufferRules {
+            // The fourth kind waits for a sequence; but a buffer that drops what was fetched would hold nothing
+            // then, so that it reads ahead at once.
+            after: match follows >= 4.0 && !drops {
+                true => ReadAheadAfter::Sequence,
+                false => ReadAheadAfter::Any,
+            },
+            until: match follows as u32 {
+                1 => ReadAheadUntil::Track,
+                2 => ReadAheadUntil::Cylinder,
+                _ => ReadAheadUntil::Full,
+            },
+            fetched: match drops {
+                true => Fetched::Dropped,
+                false => Fetched::Kept,
+            },
+            passing: is("Read any free blocks"),
+            written: match is("Allow read hits on write data") {
+                true => Written::Kept,
+                false => Written::NotRead,
+            },
+        }
     }
 
     fn part(&self, kind: &str, word: &'static str) -> Result<Block, CardError> {
@@ -224,6 +260,10 @@ impl Parameters {
         })
     }
 }
+
+/// Share of the shortest seek that settling again on the same track takes: the one for which drives that were
+/// measured differ least from their models (`bench/drives --mechanisms`).
+pub(crate) const SETTLES_AGAIN: f64 = 0.5;
 
 /// MB/s of Fast SCSI.
 const BUS: f64 = 10.0;
