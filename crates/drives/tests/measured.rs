@@ -7,10 +7,10 @@
 
 mod disksim;
 
-use disksim::import;
+use disksim::{Import, import};
 use flate2::read::GzDecoder;
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
-use stackrace_drives::{Card, DiskCard};
+use stackrace_drives::{Card, DiskCard, ReadAheadAfter};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,10 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn card(name: &str) -> DiskCard {
+    imported(name).card
+}
+
+fn imported(name: &str) -> Import {
     let read = |file_name: &str| {
         std::fs::read_to_string(file(file_name)).map_err(|error| error.to_string())
     };
@@ -39,7 +43,7 @@ fn card(name: &str) -> DiskCard {
     let topology = read(&format!("{name}.parv")).unwrap_or_default();
     let import = import(name, &parameters, &topology, &read).expect("sound parameters");
     assert_eq!(import.missing, Vec::<String>::new(), "{name}");
-    import.card
+    import
 }
 
 fn requests(name: &str) -> Vec<Measured> {
@@ -76,6 +80,19 @@ fn the_model_meets_each_measured_drive() {
         }
     }
     assert!(failed.is_empty(), "too far off: {failed:?}");
+}
+
+#[test]
+fn a_buffer_that_drops_what_was_fetched_reads_ahead_at_once() {
+    for (name, after) in [
+        ("cheetah9LP", ReadAheadAfter::Any),
+        ("atlas_III", ReadAheadAfter::Sequence),
+    ] {
+        let drive = imported(name);
+        assert!(drive.waits, "{name}");
+        let rules = drive.card.buffer.expect("stated by the files").value;
+        assert_eq!(rules.after, after, "{name}");
+    }
 }
 
 #[test]

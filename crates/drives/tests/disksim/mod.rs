@@ -23,7 +23,6 @@ pub(crate) struct Import {
     /// The missing parameters, and what was taken instead, a sentence each.
     pub(crate) missing: Vec<String>,
     /// True for the fourth kind of reading ahead, which waits for a sequence by the file alone.
-    #[cfg_attr(test, allow(dead_code, reason = "for bench/drives"))]
     pub(crate) waits: bool,
 }
 
