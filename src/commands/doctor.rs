@@ -405,6 +405,9 @@ fn left(context: &Context) -> Vec<String> {
     }
 }
 
+/// Operations of a piece of work that is timed again and again.
+const SELF_COST_OPERATIONS: u64 = 200_000;
+
 /// Listens to the machine.
 fn noise(devices: &[String]) -> Noise {
     let pulse = Pulse::begin();
@@ -412,7 +415,7 @@ fn noise(devices: &[String]) -> Noise {
     let (began, mut costs) = (SystemClock.now_ns(), Vec::new());
     while SystemClock.now_ns() - began < LISTENED.as_nanos() as u64 {
         // Equal pieces of work: what makes one of them slower is not in it.
-        costs.push(stackrace_engine::self_cost());
+        costs.push(stackrace_engine::self_cost(SELF_COST_OPERATIONS));
         SystemClock.sleep(PAUSE);
     }
     let mut counted = before.until(&Snapshot::take(devices));

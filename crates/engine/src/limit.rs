@@ -55,6 +55,8 @@ const OPEN_FILES_MIN: u64 = 64;
 const FILE_BYTES_MIN: u64 = 1 << 20;
 /// Threads and processes that a run needs beside its first: signals, progress, the commands of a layer, the load.
 const THREADS_MIN: usize = 8;
+/// Limit on the processes of a user under which a load may miss threads, too.
+const FEW_PROCESSES: u64 = 10_000;
 /// Stack of a thread that only waits, bytes.
 const SMALL_STACK: usize = 64 << 10;
 
@@ -68,7 +70,9 @@ pub struct LowLimit {
 }
 
 /// The first limit with which each step would fail in another place.
-pub fn too_low() -> Option<LowLimit> {
+///
+/// Threads are tried, which takes a while, only where it will take `many`, or the limit on them is low.
+pub fn too_low(many: bool) -> Option<LowLimit> {
     let below = |resource, least| {
         let limit = getrlimit(resource).current;
         limit.filter(|&limit| limit < least)
@@ -89,7 +93,9 @@ pub fn too_low() -> Option<LowLimit> {
             next: "raise the limit (ulimit -f unlimited) and start again",
         });
     }
-    threads_missing().map(|error| LowLimit {
+    let tried = many || below(Resource::Nproc, FEW_PROCESSES).is_some();
+    let missing = tried.then(threads_missing).flatten();
+    missing.map(|error| LowLimit {
         said: format!("{THREADS_MIN} more threads cannot be started: {error}"),
         next: "raise the limit on processes (ulimit -u) or on the control group (pids.max) and start again",
     })

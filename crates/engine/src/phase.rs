@@ -132,9 +132,9 @@ fn run_seated(
 }
 
 /// The cost of the generator itself, ns per operation: a phase that does everything but the I/O
-/// (random 4 KiB reads, one thread, every latency recorded). 0 if that could not be measured.
-pub fn self_cost() -> f64 {
-    const OPERATIONS: u64 = 200_000;
+/// (random 4 KiB reads, one thread, every latency recorded), over so many operations. 0 if that could not be
+/// measured.
+pub fn self_cost(operations: u64) -> f64 {
     let target = crate::spec::IoTarget {
         path: "null".into(),
         bytes: 1 << 30,
@@ -142,7 +142,7 @@ pub fn self_cost() -> f64 {
     let spec = Spec {
         content: crate::spec::Content::Zero,
         stop: crate::spec::Stop {
-            ops: Some(OPERATIONS),
+            ops: Some(operations),
             time_ns: None,
         },
         engine: IoEngine::Null,
@@ -151,7 +151,7 @@ pub fn self_cost() -> f64 {
     };
     // Without memory or a thread for this phase, no other phase will start either.
     run(&spec, &Control::default())
-        .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
+        .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / operations as f64)
 }
 
 /// State shared by all workers of a phase.

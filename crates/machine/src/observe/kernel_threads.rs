@@ -21,17 +21,16 @@ const LINE_BYTES: usize = 2048;
 /// Name and time used so far, ns, by number and time of start (numbers are used again).
 pub(super) type Threads = BTreeMap<(u64, u64), (String, u64)>;
 
+/// List of the kernel's threads, where this kernel keeps lists of children.
+const CHILDREN: &str = "/proc/2/task/2/children";
+
 /// All of them now; empty if `/proc` hides other processes (`hidepid`).
 pub(super) fn take() -> Threads {
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut threads = Threads::new();
     let mut line = [0; LINE_BYTES];
-    for process in processes {
-        let number = process.file_name().to_string_lossy().parse::<u64>();
-        // `/proc` also holds files and directories that are no processes.
-        let Ok(number) = number else { continue };
+    for number in numbers() {
         // One call: the kernel gives a line of this size whole, and there are hundreds of them.
-        let stat = File::open(process.path().join("stat"));
+        let stat = File::open(format!("/proc/{number}/stat"));
         let Ok(length) = stat.and_then(|mut stat| stat.read(&mut line)) else {
             continue;
         };
@@ -41,6 +40,19 @@ pub(super) fn take() -> Threads {
         }
     }
     threads
+}
+
+/// Numbers of the kernel's threads; of all processes where there is no list of them.
+fn numbers() -> Vec<u64> {
+    let children = std::fs::read_to_string(CHILDREN).unwrap_or_default();
+    if !children.is_empty() {
+        let numbers = children.split_ascii_whitespace();
+        return numbers.filter_map(|number| number.parse().ok()).collect();
+    }
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    // `/proc` also holds files and directories that are no processes.
+    all.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
+        .collect()
 }
 
 /// Start, name and time of a kernel thread; `None`: it is not one.

@@ -327,7 +327,7 @@ fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
 
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
-    check_limits()?;
+    check_limits(true)?;
     on_this_machine(context, study, |machine| {
         let missing = (machine.missing)();
         // All that is missing at once: it can be installed in one go.
@@ -353,12 +353,12 @@ pub fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
     })?
 }
 
-/// Refuses to begin under a limit with which each step fails in another place.
+/// Refuses to begin under a limit with which each step fails in another place; `many` threads are tried.
 ///
 /// # Errors
 /// The limit, and how it is raised.
-pub fn check_limits() -> Result<(), Failure> {
-    limit::too_low().map_or(Ok(()), |low| Err(Failure::refused(low.said).next(low.next)))
+pub fn check_limits(many: bool) -> Result<(), Failure> {
+    limit::too_low(many).map_or(Ok(()), |low| Err(Failure::refused(low.said).next(low.next)))
 }
 
 /// Refuses a study that needs more room than there is on a machine of its stacks.
