@@ -36,7 +36,6 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
         quick: false,
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
         like: None,
-        each: false,
         anyway: verb.anyway,
         warm: verb.warm,
         clients: None,

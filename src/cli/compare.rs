@@ -37,7 +37,6 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         quick: verb.quick,
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
         like: verb.like,
-        each: verb.each,
         anyway: verb.anyway,
         warm: verb.warm,
         required: Vec::new(),

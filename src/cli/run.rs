@@ -101,6 +101,7 @@ pub(super) fn overrides(
         rounds_max: how_long.rounds,
         until_decided: how_long.until_decided,
         precision: precision(asked.within.as_ref(), quick)?,
+        each: asked.each,
     })
 }
 

@@ -71,8 +71,6 @@ pub(crate) struct CompareRequest {
     pub(crate) size: Option<u64>,
     /// A run whose sizes are to be repeated.
     pub(crate) like: Option<String>,
-    /// True to go on until every workload is decided too.
-    pub(crate) each: bool,
     /// True to go on where the comparison would mislead.
     pub(crate) anyway: bool,
     /// True to keep caches warm.
@@ -470,7 +468,6 @@ pub(super) fn request_for(paths: &[PathBuf]) -> CompareRequest {
         quick: false,
         size: None,
         like: None,
-        each: false,
         anyway: false,
         warm: false,
         clients: None,
@@ -533,7 +530,7 @@ pub(crate) fn study_of(
     let decide = new()
         .value("rounds-at-most", u64::from(ROUNDS_MAX))
         .value("at-most", unit::whole_time(request.time_ns))
-        .value("until", if request.each { "each" } else { "overall" });
+        .value("until", "overall");
     let trial = new()
         .value("drop-caches", !request.warm)
         // They are not ours: they stay mounted, and nothing is built.

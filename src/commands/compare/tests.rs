@@ -22,12 +22,11 @@ proptest! {
     ) {
         let until_decided = until_decided && rounds_max.is_none();
         let overrides = Overrides {
-            margin, confidence, seed, rounds_max, until_decided, ..Overrides::default()
+            margin, confidence, seed, rounds_max, until_decided, each, ..Overrides::default()
         };
         let request = CompareRequest {
             time_ns,
             size,
-            each,
             warm,
             overrides,
             ..request_for(&["/srv/a".into(), "/srv/b \"quoted\"".into()])

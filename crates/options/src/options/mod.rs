@@ -219,9 +219,6 @@ pub struct Compare {
     // Both say the sizes.
     #[arg(long, value_name = "RUN", conflicts_with = "size")]
     pub like: Option<String>,
-    /// Go on until each workload is decided, not only the overall figure
-    #[arg(long)]
-    pub each: bool,
     /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
     /// system, another run in one of them); the reason is kept with the result
     #[arg(long)]
@@ -288,6 +285,9 @@ pub struct Deciding {
     /// Go on until the ends of the intervals are this near to each other [default: 25 %, more above 1.6 x]
     #[arg(long, value_name = "SHARE")]
     pub within: Option<String>,
+    /// Go on until each workload is decided, not only the overall figure
+    #[arg(long)]
+    pub each: bool,
     /// Seed of all random choices
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

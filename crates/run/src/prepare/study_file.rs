@@ -34,6 +34,8 @@ pub struct Overrides {
     pub until_decided: bool,
     /// How well a difference must be known.
     pub precision: Option<Precision>,
+    /// True if each workload is to be decided, and not only the overall figure.
+    pub each: bool,
 }
 
 /// A run that has no limit ends after this, ns: 30 days.
@@ -52,6 +54,10 @@ impl Overrides {
         decide.margin = self.margin.unwrap_or(decide.margin);
         decide.confidence = self.confidence.unwrap_or(decide.confidence);
         decide.precision = self.precision.unwrap_or(decide.precision);
+        // Before the first round: how the error is shared depends on it.
+        if self.each {
+            decide.until = Until::Each;
+        }
         if self.until_decided {
             until_decided(decide);
         }
@@ -92,6 +98,7 @@ impl Overrides {
             .optional("confidence", share(self.confidence))
             .optional("precision", direction)
             .optional("within", share(within))
+            .optional("until", self.each.then_some("each"))
             .optional("at-most", time_ns.map(unit::whole_time))
             .optional("rounds-at-most", rounds.map(u64::from));
         let seed = StudyTable::default().optional("seed", self.seed);
