@@ -279,11 +279,6 @@ impl Layer for Bcache {
         true
     }
 
-    /// Both devices bear what they are: the driver is shown them again.
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        self.set_up(setup, below)
-    }
-
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let devices = match setup.is_returning() {

@@ -335,11 +335,11 @@ pub trait Layer: Send + Sync {
     ///
     /// # Errors
     /// The system refuses, also after a repair.
-    fn bring_back(
-        &self,
-        _setup: &mut Setup<'_>,
-        _below: Gives,
-    ) -> Result<StandingLayer, LayerError> {
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        // Most layers went with the power, and stand as before once they are set up again.
+        if self.returns() {
+            return self.set_up(setup, below);
+        }
         let why = format!("{} cannot be brought back after a power cut", self.kind());
         Err(LayerError::refused(why, ""))
     }

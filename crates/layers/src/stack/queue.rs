@@ -280,11 +280,6 @@ impl Layer for Queue {
         true
     }
 
-    /// The kernel has its own values again after a start.
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        self.set_up(setup, below)
-    }
-
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let devices = filesystem::devices(below)?;
         let mut facts: Vec<Fact> = Vec::new();

@@ -131,11 +131,6 @@ impl<L: Lends> Layer for Lent<L> {
         true
     }
 
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        // Server and connection went with the power; the device came back below.
-        self.set_up(setup, below)
-    }
-
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let Ready {
             addresses: [client, server],

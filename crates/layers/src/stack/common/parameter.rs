@@ -160,11 +160,6 @@ impl<S: SetsMachine> Layer for OfMachine<S> {
         true
     }
 
-    /// The kernel has its own values again after a start.
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        self.set_up(setup, below)
-    }
-
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         Ok(StandingLayer::new(S::KIND, self.0.set(setup)?, below))
     }

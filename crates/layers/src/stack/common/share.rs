@@ -144,11 +144,6 @@ impl<S: Share> Layer for Shared<S> {
         self.share.returns()
     }
 
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        // Servers and mounts went with the power; what they serve came back below.
-        self.set_up(setup, below)
-    }
-
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let place = self.place;
         // The line before the server, which listens at its address.
