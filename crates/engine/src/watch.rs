@@ -1,6 +1,7 @@
 //! What a worker checks every ten milliseconds instead of at every operation.
 
 use std::num::NonZeroUsize;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock::{FastClock, Readings, monotonic_ns};
@@ -20,7 +21,10 @@ const SPIN_NS: u64 = 50_000;
 
 /// Time before its deadline at which a worker stops sleeping, if there are this many workers.
 pub(crate) fn spin_ns(workers: u32) -> u64 {
-    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    // Files of control groups are read for it, and it does not change: once is enough.
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    let processors = *PROCESSORS
+        .get_or_init(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get));
     if workers as usize > processors {
         0
     } else {
