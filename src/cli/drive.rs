@@ -39,7 +39,8 @@ pub(super) fn exec(setting: &Setting, verb: &DriveVerb) -> Result<u8, Failure> {
             let doing = Preparing::new(setting.quiet);
             let found = measure::measure(&mut Real::open(device, &doing)?)?;
             drop(doing);
-            for doubt in doubts(&found) {
+            // The card says it, too.
+            for doubt in doubts(&found).iter().filter(|_| !setting.quiet) {
                 error(&format!("note: {doubt}\n"));
             }
             let text = found.card(name).text();
