@@ -1,60 +1,159 @@
 //! `stackrace drive`: cards of real drives, and how well a card's model meets a drive.
 
 use stackrace_base::unit::ShownPath;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::time::Duration;
 
-use stackrace_drives::fit::{self, SMALLEST};
+use stackrace_drives::measure::{self, Found, Part, Probe, SMALLEST, Span};
 use stackrace_drives::trace::{self, Fit, Measured, replay};
 use stackrace_drives::{Card, Nanos, SECTOR};
 
 use super::args::DriveVerb;
 use super::drive_card;
-use super::terminal::{print, say};
+use super::output;
+use super::progress::Preparing;
+use super::setting::Setting;
+use super::terminal::{error, print, say};
 use stackrace_base::bounded::ByteLimit;
 use stackrace_base::failure::Failure;
-use stackrace_machine::host::ReadProbe;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::{HostError, ReadProbe};
+use stackrace_run::prepare::observer::Preparation;
 
 /// Reads that a card is checked with on a drive.
 const CHECK_READS: u64 = 800;
 /// Largest trace that is read, bytes.
 const TRACE_MAX: ByteLimit = ByteLimit::new(256 << 20);
 
-pub(super) fn exec(verb: &DriveVerb) -> Result<u8, Failure> {
+pub(super) fn exec(setting: &Setting, verb: &DriveVerb) -> Result<u8, Failure> {
     match verb {
-        DriveVerb::Fit { device, name } => {
-            // It is opened for reading only: a fit by mistake harms nothing.
-            let mut probe = open(device)?;
-            let sectors = probe.bytes() / SECTOR;
-            let found = fit::probe(sectors, &mut |first, count| read(&mut probe, first, count))?;
-            print(&found.card(name).text());
+        DriveVerb::Measure {
+            device,
+            name,
+            output,
+        } => {
+            // Minutes pass before it is written.
+            output.as_deref().map_or(Ok(()), output::check)?;
+            // It is opened for reading only: a mistaken name harms nothing.
+            let doing = Preparing::new(setting.quiet);
+            let found = measure::measure(&mut Real::open(device, &doing)?)?;
+            drop(doing);
+            // The card says it, too.
+            for doubt in doubts(&found).iter().filter(|_| !setting.quiet) {
+                error(&format!("note: {doubt}\n"));
+            }
+            let text = found.card(name).text();
+            match output {
+                Some(output) => output::write(output, text.as_bytes())?,
+                None => print(&text),
+            }
         }
         DriveVerb::Check { card, against } => {
             let card = drive_card::read(card)?.card;
-            say(&check(&card, against)?);
+            say(&check(&card, against, &Preparing::drawn(setting.quiet))?);
         }
     }
     Ok(0)
 }
 
-fn open(device: &Path) -> Result<ReadProbe, Failure> {
-    let probe = ReadProbe::open(device).map_err(|error| Failure::unable(error.to_string()))?;
-    if probe.bytes() < SMALLEST {
-        let (shown, bytes) = (device.shown(), probe.bytes());
-        return Err(
-            Failure::refused(format!("{shown} has {bytes} bytes, too few to measure"))
-                .next("name a drive of at least 1 GiB: lsblk"),
+/// Share of reads from which on a drive did something else meanwhile: a machine at rest has 1 or 2 %.
+const DISTURBED: f64 = 0.05;
+/// A drive that stood still takes longer for its first read.
+const STOOD_STILL: Nanos = 1_000_000_000;
+
+/// What makes a measurement worth less than its card says.
+fn doubts(found: &Found) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let disturbed = found.disturbed();
+    if disturbed > DISTURBED {
+        doubts.push(format!(
+            "{:.0} % of the reads took longer than the arm and the platter can: something else used the \
+             drive, and the card is wrong by that. Measure it again while nothing does: iostat -x 1",
+            disturbed * 100.0
+        ));
+    }
+    if found.unexplained() {
+        doubts.push(
+            "the times of reads differ by milliseconds, and no turn of a platter explains it: a disk \
+             that something else uses, or a volume of a busy machine. The card is of a volume"
+                .to_owned(),
         );
     }
-    Ok(probe)
+    if found.first_read() > STOOD_STILL {
+        doubts.push(format!(
+            "the first read took {:.1} s: the drive stood still. That is in no value of the card",
+            found.first_read() as f64 / 1e9
+        ));
+    }
+    doubts
 }
 
-fn read(probe: &mut ReadProbe, first: u64, sectors: u32) -> Result<Nanos, Failure> {
-    let bytes = u64::from(sectors) * SECTOR;
-    let took = probe.read(first * SECTOR, bytes as usize);
-    took.map_err(|error| Failure::unable(error.to_string()))
+/// The failure of a read, with the sectors that were to be read.
+fn unreadable(error: &HostError, first: u64, sectors: u32) -> Failure {
+    let last = first + u64::from(sectors) - 1;
+    Failure::unable(format!("{error} (sectors {first} to {last})"))
+        .next("see what the kernel says of it: dmesg | tail")
 }
 
-fn check(card: &Card, against: &Path) -> Result<String, Failure> {
+/// A drive of this machine.
+struct Real<'a> {
+    probe: ReadProbe,
+    doing: &'a Preparing,
+}
+
+impl<'a> Real<'a> {
+    fn open(device: &Path, doing: &'a Preparing) -> Result<Self, Failure> {
+        let shown = device.shown();
+        // A file is read through a file system and its caches: that is no drive.
+        let other = std::fs::metadata(device).is_ok_and(|kind| !kind.file_type().is_block_device());
+        if other {
+            return Err(Failure::refused(format!("{shown} is no block device"))
+                .next("name a drive, such as /dev/sda: lsblk"));
+        }
+        let probe = ReadProbe::open(device).map_err(|error| {
+            Failure::unable(error.to_string()).next("name a drive that is there, as root: lsblk")
+        })?;
+        if probe.bytes() < SMALLEST {
+            let bytes = probe.bytes();
+            return Err(
+                Failure::refused(format!("{shown} has {bytes} bytes, too few to measure"))
+                    .next("name a drive of at least 1 GiB: lsblk"),
+            );
+        }
+        Ok(Self { probe, doing })
+    }
+}
+
+impl Probe for Real<'_> {
+    type Error = Failure;
+
+    fn sectors(&self) -> u64 {
+        self.probe.bytes() / SECTOR
+    }
+
+    fn read(&mut self, first: u64, sectors: u32) -> Result<Span, Failure> {
+        let bytes = u64::from(sectors) * SECTOR;
+        let read = self.probe.read(first * SECTOR, bytes as usize);
+        let [begin, end] = read.map_err(|error| unreadable(&error, first, sectors))?;
+        Ok(Span { begin, end })
+    }
+
+    fn pause(&mut self, time: Nanos) {
+        SystemClock.sleep(Duration::from_nanos(time));
+    }
+
+    fn begins(&mut self, part: Part) {
+        let number = Part::ALL.iter().take_while(|other| **other != part).count() + 1;
+        let all = Part::ALL.len();
+        self.doing.now(
+            &format!("measuring {} ({number} of {all})", part.words()),
+            "",
+        );
+    }
+}
+
+fn check(card: &Card, against: &Path, doing: &Preparing) -> Result<String, Failure> {
     let shown = against.shown();
     let is_text = std::fs::metadata(against).is_ok_and(|kind| kind.is_file());
     let requests = if is_text {
@@ -62,10 +161,7 @@ fn check(card: &Card, against: &Path) -> Result<String, Failure> {
             Failure::usage(format!("{shown}: {error}")).next("name a drive instead: lsblk")
         })?
     } else {
-        let mut probe = open(against)?;
-        let sectors = probe.bytes() / SECTOR;
-        let mut read = |first, count| read(&mut probe, first, count);
-        fit::sample(sectors, CHECK_READS, &mut read)?
+        measure::sample(&mut Real::open(against, doing)?, CHECK_READS)?
     };
     let drive = card.drive(0, drive_card::SSD_BYTES);
     let mut drive = drive.map_err(|error| Failure::usage(error.to_string()))?;
@@ -127,4 +223,51 @@ fn report(
         fit.modelled / 1e6,
         fit.demerit * 100.0,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_drives::measure::{Modelled, Noise};
+
+    fn doubts_of(noise: Noise) -> Vec<String> {
+        let card = Card::shipped("seagate-st3000dm001").unwrap();
+        let mut drive = Modelled::new(&card, 0, noise).unwrap();
+        let Ok(found) = measure::measure(&mut drive);
+        doubts(&found)
+    }
+
+    #[test]
+    fn a_drive_at_rest_raises_no_doubt_and_a_busy_one_does() {
+        assert_eq!(doubts_of(Noise::default()), Vec::<String>::new());
+        let busy = doubts_of(Noise {
+            others: 2,
+            ..Noise::default()
+        });
+        assert!(busy[0].contains("use"), "{busy:?}");
+    }
+
+    #[test]
+    fn a_drive_that_stood_still_is_said_to() {
+        let still = doubts_of(Noise {
+            begins: 5_000_000_000,
+            ..Noise::default()
+        });
+        assert_eq!(still.len(), 1);
+        assert!(
+            still[0].starts_with("the first read took 5.0 s"),
+            "{still:?}"
+        );
+    }
+
+    #[test]
+    fn a_read_that_fails_is_named_by_its_sectors() {
+        let error = std::io::Error::from_raw_os_error(5);
+        let error = HostError::path("read", Path::new("/dev/sdx"), error);
+        let said = unreadable(&error, 4096, 8).into_parts().0;
+        assert!(
+            said.contains("/dev/sdx") && said.ends_with("(sectors 4096 to 4103)"),
+            "{said}"
+        );
+    }
 }

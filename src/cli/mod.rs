@@ -250,7 +250,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Doctor(verb) => doctor::exec(&setting, verb, &defaults),
         CliVerb::Show(verb) => show::exec(&setting, verb),
         CliVerb::Crash(verb) => crash::exec(&setting, &verb),
-        CliVerb::Drive(verb) => drive::exec(&verb),
+        CliVerb::Drive(verb) => drive::exec(&setting, &verb),
         CliVerb::Record(verb) => record::exec(&setting, verb),
         CliVerb::Trace(verb) => trace::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),

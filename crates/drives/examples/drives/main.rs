@@ -8,6 +8,7 @@
 
 #[path = "../../tests/disksim/mod.rs"]
 mod disksim;
+mod measure;
 mod mechanisms;
 mod sensitivity;
 mod speed;
@@ -19,8 +20,7 @@ use disksim::{Import, import};
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
 use stackrace_drives::{Card, DiskCard, Nanos};
 
-const USAGE: &str =
-    "usage: bench/drives --from DIR [--cards OUT] | --mechanisms DIR | --speed | --sensitivity";
+const USAGE: &str = "usage: bench/drives --from DIR [--cards OUT] | --mechanisms DIR | --measure DIR [MODEL] | --speed | --sensitivity";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         ["--from", folder] => from(Path::new(folder), None),
         ["--from", folder, "--cards", out] => from(Path::new(folder), Some(Path::new(out))),
         ["--mechanisms", folder] => mechanisms::mechanisms(Path::new(folder)),
+        ["--measure", folder] => measure::all(Path::new(folder), None),
+        ["--measure", folder, model] => measure::all(Path::new(folder), Some(model)),
         ["--speed"] => speed::speed(),
         ["--sensitivity"] => sensitivity::sensitivity(),
         _ => Err(USAGE.to_owned()),

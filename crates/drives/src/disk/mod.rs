@@ -159,9 +159,8 @@ enum Movement {
 
 impl Movement {
     fn end(&self) -> Nanos {
-        match self {
-            Self::Serve { end, .. } | Self::Destage { end } => *end,
-        }
+        let (Self::Serve { end, .. } | Self::Destage { end }) = self;
+        *end
     }
 }
 

@@ -47,20 +47,21 @@ impl ReadProbe {
         self.bytes
     }
 
-    /// Reads so many bytes at a place; both are multiples of 4 KiB. Returns how long it took, ns.
+    /// Reads so many bytes at a place; both are multiples of 4 KiB. Returns the instants at which it
+    /// began and ended, ns.
     ///
     /// # Errors
     /// When the drive cannot read all of them.
-    pub fn read(&mut self, at: u64, bytes: usize) -> Result<u64, HostError> {
+    pub fn read(&mut self, at: u64, bytes: usize) -> Result<[u64; 2], HostError> {
         self.buffer.resize(bytes + ALIGNED, 0);
         let begin = self.buffer.as_ptr().align_offset(ALIGNED);
         let room = &mut self.buffer[begin..begin + bytes];
         let clock = SystemClock;
         let started = clock.now_ns();
         let read = self.file.read_exact_at(room, at);
-        let took = clock.now_ns().saturating_sub(started);
+        let ended = clock.now_ns();
         read.map_err(|error| HostError::path("read", &self.path, error))?;
-        Ok(took)
+        Ok([started, ended])
     }
 }
 

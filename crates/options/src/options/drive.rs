@@ -7,13 +7,17 @@ use clap::Subcommand;
 /// Commands on a drive. It is opened for reading only.
 #[derive(Debug, Subcommand)]
 pub enum DriveVerb {
-    /// Read a drive at about 1,500 places and print a card of it (under a minute on a hard disk)
-    Fit {
+    /// Read a drive about 30,000 times and print a card of it (about ten minutes on a hard disk)
+    #[command(alias = "fit")]
+    Measure {
         /// The drive: /dev/disk/by-id/...
         device: PathBuf,
         /// The word to call it by
         #[arg(long, default_value = "measured")]
         name: String,
+        /// Write the card to this file instead of printing it
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Show how far a modelled drive is from the real one, or from a trace of it
     Check {

@@ -314,7 +314,7 @@ pub struct Run {
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub systems: Vec<String>,
     /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
-    /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
+    /// or the file of a card (`stackrace drive measure`). Given several times, it becomes a factor of
     /// the study
     #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
     pub drives: Vec<PathBuf>,
@@ -365,7 +365,7 @@ pub struct PlanArgs {
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub systems: Vec<String>,
     /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
-    /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
+    /// or the file of a card (`stackrace drive measure`). Given several times, it becomes a factor of
     /// the study
     #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
     pub drives: Vec<PathBuf>,

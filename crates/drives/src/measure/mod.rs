@@ -1,0 +1,137 @@
+//! A card of a real drive, measured by reading it.
+//!
+//! The drive is a [`Probe`]: reads with the instants at which they began and ended, and pauses between
+//! them. So a model can stand in for it ([`Modelled`]), and what is found can be held against the card
+//! of that model.
+//!
+//! What is used throughout: the instant at which a small read ends tells where the platter stands
+//! (Worthington, Ganger and Patt, *On-line Extraction of SCSI Disk Drive Parameters*, 1995), and reads
+//! that go down by a track each show the skews (Talagala, Arpaci-Dusseau and Patterson,
+//! *Microbenchmark-based Extraction of Local and Global Disk Characteristics*, 1999).
+
+mod arm;
+mod buffer;
+mod card;
+mod check;
+mod modelled;
+mod near;
+mod probe;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod tracks;
+mod turn;
+mod zones;
+
+pub use check::{mixed, sample};
+pub use modelled::{Modelled, Noise};
+pub use probe::{Part, Probe, Span};
+
+use crate::Nanos;
+use crate::cards::Card;
+use card::FoundDisk;
+use probe::Bench;
+use survey::Survey;
+use turn::Turn;
+
+/// Smallest drive that can be measured, bytes: its places must lie farther apart than a read.
+pub const SMALLEST: u64 = 1 << 30;
+
+/// The findings of reads of a drive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    sectors: u64,
+    survey: Survey,
+    /// `None` where nothing turns.
+    disk: Option<FoundDisk>,
+}
+
+/// Measures a drive by reading it.
+///
+/// # Errors
+/// The first error of a read.
+pub fn measure<P: Probe>(probe: &mut P) -> Result<Found, P::Error> {
+    let sectors = probe.sectors();
+    let mut bench = Bench {
+        probe,
+        sectors,
+        drawn: 0,
+    };
+    bench.probe.begins(Part::Survey);
+    let survey = survey::survey(&mut bench)?;
+    let disk = if survey.may_turn() {
+        bench.probe.begins(Part::Turn);
+        match turn::turn(&mut bench)? {
+            Some(turn) => disk(&mut bench, turn, &survey)?,
+            None => None,
+        }
+    } else {
+        None
+    };
+    Ok(Found {
+        sectors,
+        survey,
+        disk,
+    })
+}
+
+fn disk<P: Probe>(
+    bench: &mut Bench<'_, P>,
+    turn: Turn,
+    survey: &Survey,
+) -> Result<Option<FoundDisk>, P::Error> {
+    bench.probe.begins(Part::Zones);
+    let bands = zones::bands(bench, &turn)?;
+    // Angles that grow nowhere are none: something else takes that time.
+    if bands.is_empty() {
+        return Ok(None);
+    }
+    bench.probe.begins(Part::Skews);
+    let zones = tracks::tracks(bench, &turn, bands)?;
+    bench.probe.begins(Part::Buffer);
+    let buffer = buffer::buffer(bench, &turn, &zones, survey)?;
+    bench.probe.begins(Part::Arm);
+    let arm = arm::arm(bench, &turn, &zones, &buffer)?;
+    Ok((!arm.seeks.is_empty()).then_some(FoundDisk {
+        turn,
+        zones,
+        buffer,
+        arm,
+    }))
+}
+
+impl Found {
+    /// Returns true if reads wait for a platter.
+    #[must_use]
+    pub fn turns(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// Share of the reads that took longer than moving the arm and a whole turn can: the drive, or its
+    /// machine, was busy with something else.
+    #[must_use]
+    pub fn disturbed(&self) -> f64 {
+        self.disk.as_ref().map_or(0.0, |disk| disk.arm.disturbed)
+    }
+
+    /// Returns true if reads differ as much as those of a disk, and no turn explains it.
+    #[must_use]
+    pub fn unexplained(&self) -> bool {
+        self.disk.is_none() && self.survey.may_turn()
+    }
+
+    /// Time that the first read of all took: a drive that stood still takes seconds.
+    #[must_use]
+    pub fn first_read(&self) -> Nanos {
+        self.survey.first_read
+    }
+
+    /// The card: of a hard disk, or of a volume where nothing turns.
+    #[must_use]
+    pub fn card(&self, model: &str) -> Card {
+        match &self.disk {
+            Some(disk) => Card::Disk(Box::new(card::disk(self.sectors, disk, model))),
+            None => Card::Volume(Box::new(card::volume(self.sectors, &self.survey, model))),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A modelled drive in the place of a real one.
+
+use super::probe::{Part, Probe, Span};
+use crate::{Card, CardError, Drive, Nanos, Operation, Request, scattered};
+
+/// What a real machine adds to the time of a read, at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Noise {
+    /// Each read begins and ends later by up to this, ns.
+    pub jitter: Nanos,
+    /// One read in so many takes [`Self::longer`] more; 0: none.
+    pub one_in: u64,
+    /// How much more, ns.
+    pub longer: Nanos,
+    /// Someone else reads, too: one of so many reads finds another one in the drive; 0: none.
+    pub others: u64,
+    /// Time until a drive that stood still answers for the first time, ns.
+    pub begins: Nanos,
+}
+
+/// A modelled drive that is read in virtual time, one request after the other.
+pub struct Modelled {
+    drive: Box<dyn Drive>,
+    now: Nanos,
+    noise: Noise,
+    /// Requests so far.
+    pub reads: u64,
+    begun: Vec<(Part, Nanos)>,
+}
+
+impl Modelled {
+    /// The drive of a card; an SSD has `capacity` bytes.
+    ///
+    /// # Errors
+    /// When values of the card contradict each other.
+    pub fn new(card: &Card, capacity: u64, noise: Noise) -> Result<Self, CardError> {
+        Ok(Self {
+            drive: card.drive(0, capacity)?,
+            now: 0,
+            noise,
+            reads: 0,
+            begun: Vec::new(),
+        })
+    }
+
+    /// Instant of virtual time: how long everything took so far.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// The parts that were measured, and how long each took.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(Part, Nanos)> {
+        let ends = self.begun.iter().skip(1).map(|begun| begun.1);
+        let ends = ends.chain([self.now]);
+        let times = self.begun.iter().zip(ends);
+        times.map(|((part, at), end)| (*part, end - at)).collect()
+    }
+
+    fn drawn(&self, salt: u64, most: Nanos) -> Nanos {
+        match most {
+            0 => 0,
+            _ => scattered(self.reads * 4 + salt) % (most + 1),
+        }
+    }
+}
+
+impl Probe for Modelled {
+    type Error = std::convert::Infallible;
+
+    fn sectors(&self) -> u64 {
+        self.drive.sectors()
+    }
+
+    fn read(&mut self, first: u64, sectors: u32) -> Result<Span, Self::Error> {
+        self.reads += 1;
+        let begin = self.now;
+        self.now += self.drawn(0, self.noise.jitter);
+        let request = Request {
+            id: self.reads,
+            operation: Operation::Read,
+            first,
+            sectors,
+        };
+        if self.noise.begins > 0 && self.reads == 1 {
+            self.now += self.noise.begins;
+        }
+        if self.noise.others > 0 && self.drawn(3, self.noise.others - 1) == 0 {
+            let other = Request {
+                id: 0,
+                first: scattered(self.reads ^ 0x6f74) % (self.drive.sectors() - 64),
+                ..request
+            };
+            self.drive.submit(other, self.now);
+        }
+        self.drive.submit(request, self.now);
+        // A model that has an outstanding request has a next event.
+        while let Some(next) = self.drive.next_event() {
+            self.now = self.now.max(next);
+            let done = std::iter::from_fn(|| self.drive.complete(self.now));
+            if done.into_iter().any(|done| done.id == request.id) {
+                break;
+            }
+        }
+        self.now += self.drawn(1, self.noise.jitter);
+        if self.noise.one_in > 0 && self.drawn(2, self.noise.one_in - 1) == 0 {
+            self.now += self.noise.longer;
+        }
+        let end = self.now;
+        Ok(Span { begin, end })
+    }
+
+    fn pause(&mut self, time: Nanos) {
+        self.now += time;
+    }
+
+    fn begins(&mut self, part: Part) {
+        self.begun.push((part, self.now));
+    }
+}

@@ -1,0 +1,125 @@
+//! A drive that is read, and the reads that all measurements have in common.
+
+use crate::{Nanos, scattered};
+
+/// Sectors of a small read: 4 KiB.
+pub(super) const SMALL: u32 = 8;
+/// The same, for sums of places.
+pub(super) const STEP: u64 = SMALL as u64;
+
+/// Instants at which a read began and ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// It was handed to the drive.
+    pub begin: Nanos,
+    /// Its data had arrived.
+    pub end: Nanos,
+}
+
+impl Span {
+    /// Time that it took.
+    #[must_use]
+    pub fn took(&self) -> Nanos {
+        self.end.saturating_sub(self.begin)
+    }
+
+    pub(super) fn ns(&self) -> f64 {
+        self.took() as f64
+    }
+}
+
+/// What is measured at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Rates, and the time of a command.
+    Survey,
+    /// The turn of the platter.
+    Turn,
+    /// Zones and their tracks.
+    Zones,
+    /// Skews and surfaces.
+    Skews,
+    /// What the buffer keeps and reads ahead.
+    Buffer,
+    /// Movements of the arm.
+    Arm,
+}
+
+impl Part {
+    /// All, in the order in which they are measured.
+    pub const ALL: [Self; 6] = [
+        Self::Survey,
+        Self::Turn,
+        Self::Zones,
+        Self::Skews,
+        Self::Buffer,
+        Self::Arm,
+    ];
+
+    /// The part in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Survey => "rates and the time of a command",
+            Self::Turn => "the turn of the platter",
+            Self::Zones => "zones and their tracks",
+            Self::Skews => "skews and surfaces",
+            Self::Buffer => "what the buffer keeps and reads ahead",
+            Self::Arm => "movements of the arm",
+        }
+    }
+}
+
+/// A drive that can be read.
+pub trait Probe {
+    /// The reason for which a read failed.
+    type Error;
+
+    /// Sectors of 512 bytes.
+    fn sectors(&self) -> u64;
+
+    /// Reads so many sectors from one on; both are multiples of 8.
+    ///
+    /// # Errors
+    /// When the drive cannot read them.
+    fn read(&mut self, first: u64, sectors: u32) -> Result<Span, Self::Error>;
+
+    /// Leaves the drive alone for so long.
+    fn pause(&mut self, time: Nanos);
+
+    /// This part is measured from now on.
+    fn begins(&mut self, part: Part);
+}
+
+/// A drive with what is known of it, and a source of places that were not read yet.
+pub(super) struct Bench<'a, P: Probe> {
+    pub(super) probe: &'a mut P,
+    pub(super) sectors: u64,
+    pub(super) drawn: u64,
+}
+
+impl<P: Probe> Bench<'_, P> {
+    pub(super) fn small(&mut self, first: u64) -> Result<Span, P::Error> {
+        self.read(first, SMALL)
+    }
+
+    pub(super) fn read(&mut self, first: u64, sectors: u32) -> Result<Span, P::Error> {
+        let last = self.sectors - u64::from(sectors);
+        self.probe.read(aligned(first.min(last)), sectors)
+    }
+
+    /// A number below `most`, another one each time.
+    pub(super) fn draw(&mut self, most: u64) -> u64 {
+        self.drawn += 1;
+        scattered(self.drawn ^ 0x6d65_6173) % most.max(1)
+    }
+}
+
+pub(super) fn aligned(sector: u64) -> u64 {
+    sector / STEP * STEP
+}
+
+/// The value in the middle; 0 of none.
+pub(super) fn middle(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
