@@ -4,6 +4,7 @@
 //! A break is undone by its cause: the next word did not fit any more. At which width is not told, so every width is
 //! tried. Where two of them give other figures, nothing is read: a wrong figure would look right.
 
+use super::importers::Found;
 use super::margin;
 use stackrace_base::printed::text::cut;
 use stackrace_base::printed::{ImportError, Imported};
@@ -40,7 +41,7 @@ enum Break {
 
 /// What a text says with its lines put together in one way.
 struct Reading {
-    results: Vec<Imported>,
+    found: Found,
     joined: Joined,
 }
 
@@ -68,9 +69,9 @@ fn foldable(text: &str) -> Option<Vec<&str>> {
 /// together, or more than one.
 pub(super) fn read(
     layouts: [&str; 2],
-    first: Result<Vec<Imported>, ImportError>,
-    reader: impl Fn(&str) -> Result<Vec<Imported>, ImportError>,
-) -> Result<Vec<Imported>, ImportError> {
+    first: Result<Found, ImportError>,
+    reader: impl Fn(&str) -> Result<Found, ImportError>,
+) -> Result<Found, ImportError> {
     let (mut found, mut tried) = (Vec::new(), Vec::new());
     let (mut folded, mut margin) = (None, None);
     // Of JSON with a mark before each line no break means anything either.
@@ -90,17 +91,21 @@ pub(super) fn read(
                 // What contradicts itself is not mended by lines elsewhere.
                 (Ok(_), Err(refused))
                     if refused.contradiction && !joined.has_part(refused.line) => {}
-                (Ok(results), Ok(plain)) if !joined.margin && !says_more(&results, plain) => {}
-                (Ok(results), _) => {
+                (Ok(whole), Ok(plain))
+                    if !joined.margin && !says_more(&whole.results, &plain.results) => {}
+                (Ok(whole), _) => {
                     let other = joined.other_way(&lines);
                     let other = other.and_then(|other| {
-                        let results = reader(&other.text).ok()?;
+                        let found = reader(&other.text).ok()?;
                         Some(Reading {
-                            results,
+                            found,
                             joined: other,
                         })
                     });
-                    found.push(Reading { results, joined });
+                    found.push(Reading {
+                        found: whole,
+                        joined,
+                    });
                     found.extend(other);
                 }
                 // What was refused is understood now, and what went on in the line behind it with it.
@@ -119,7 +124,7 @@ pub(super) fn read(
         (Err(refused), None) => Err(refused),
         (Ok(plain), None) => Ok(plain),
         (first, Some(break_at)) => match likeliest(found) {
-            Some(reading) => Ok(noted(reading.results)),
+            Some(reading) => Ok(reading.noted()),
             None => Err(unreadable(first.err(), break_at, layouts[0])),
         },
     }
@@ -251,7 +256,7 @@ fn likeliest(mut found: Vec<Reading>) -> Option<Reading> {
         let known = found[..at].iter();
         if known
             .clone()
-            .any(|known| same(&known.results, &found[at].results))
+            .any(|known| same(&known.found.results, &found[at].found.results))
         {
             found.remove(at);
         } else {
@@ -271,11 +276,16 @@ fn likeliest(mut found: Vec<Reading>) -> Option<Reading> {
     found.pop()
 }
 
-fn noted(mut results: Vec<Imported>) -> Vec<Imported> {
-    results
-        .iter_mut()
-        .for_each(|it| it.notes.push(NOTE.to_owned()));
-    results
+impl Reading {
+    /// What was found, with a note, and with the lines of the text as it came.
+    fn noted(self) -> Found {
+        let mut found = self.found;
+        for line in &mut found.unread {
+            line.index = self.joined.begin_of(line.index + 1);
+        }
+        found.note(NOTE);
+        found
+    }
 }
 
 /// The widths at which the lines may have been folded, and the ways: none of them is longer, if it could be broken.

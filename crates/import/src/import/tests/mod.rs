@@ -15,6 +15,7 @@ mod matrix;
 mod pasted;
 mod repeated;
 mod stated;
+mod strays;
 
 use damage::goldens;
 
