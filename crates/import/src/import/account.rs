@@ -129,9 +129,13 @@ fn has_rate(line: &str) -> bool {
         let (number, unit) = word.split_at(end.unwrap_or(word.len()));
         let attached = !number.is_empty() && !unit.is_empty() && figure(number);
         counted |= attached;
-        let in_brackets = || ["(", "["].iter().any(|open| line.contains(&format!("{open}{unit}")));
-        rate |= is_rate(unit)
-            || TIMES.contains(&unit) && (attached || figure(before) || in_brackets());
+        let in_brackets = || {
+            ["(", "["]
+                .iter()
+                .any(|open| line.contains(&format!("{open}{unit}")))
+        };
+        rate |=
+            is_rate(unit) || TIMES.contains(&unit) && (attached || figure(before) || in_brackets());
         before = word;
     }
     counted && rate
@@ -196,6 +200,9 @@ mod tests {
         assert_eq!(one, "no result has what stands in line 5 \"4 MB/s\"");
         let all: Vec<UnreadLine> = (0..20).map(line).collect();
         let said = note(&all).unwrap();
-        assert!(said.ends_with("and 17 more: 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, …"), "{said}");
+        assert!(
+            said.ends_with("and 17 more: 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, …"),
+            "{said}"
+        );
     }
 }

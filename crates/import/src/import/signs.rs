@@ -123,7 +123,10 @@ const PARTS: &[(&str, &[&str])] = &[
     ("rados bench", &["Bandwidth (MB/sec): "]),
     ("diskspd", &["Command Line: ", "diskspd"]),
     ("CrystalDiskMark", &["CrystalDiskMark "]),
-    ("CrystalDiskMark or KDiskMark", &["(Q=", "T=", "): ", "MB/s"]),
+    (
+        "CrystalDiskMark or KDiskMark",
+        &["(Q=", "T=", ")", ":", "MB/s"],
+    ),
     ("CrystalDiskMark", &["Sequential Read :", "MB/s"]),
     ("CrystalDiskMark", &["Sequential Write :", "MB/s"]),
     ("CrystalDiskMark", &["Random Read ", "KB ", ":", "MB/s"]),
@@ -154,7 +157,7 @@ const BESIDE: &[(&str, fn(&str) -> bool)] = &[
         line.contains(" : ") || line.matches(',').count() > 20
     }),
     ("fio", |line| {
-        line.starts_with("All clients: ") || line.starts_with("mixed: ")
+        line.starts_with("sync (") || line.contains(" prio ") && line.contains("sec)")
     }),
     ("io500", |line| line.starts_with('[')),
     ("ioping", |line| numbers(line).count() >= 10),
@@ -162,11 +165,18 @@ const BESIDE: &[(&str, fn(&str) -> bool)] = &[
     ("iozone", |line| {
         numbers(line).count() == line.split_whitespace().count()
     }),
-    ("mdtest", |line| line.contains("ops/sec") || line.contains(" sec")),
+    ("mdtest", |line| {
+        line.contains("ops/sec") || line.contains(" sec")
+    }),
     ("pgbench", |line| {
-        ["number of ", "rate limit ", "initial connection time ", "latency "]
-            .iter()
-            .any(|begin| line.starts_with(begin))
+        [
+            "number of ",
+            "rate limit ",
+            "initial connection time ",
+            "latency ",
+        ]
+        .iter()
+        .any(|begin| line.starts_with(begin))
     }),
     ("phoronix", |line| line.contains('<') || line.contains('>')),
     ("postmark", |line| {
@@ -199,11 +209,15 @@ pub(super) fn tool_of(line: TextLine<'_>) -> Option<&'static str> {
 pub(super) fn is_of(line: TextLine<'_>, importer: &str) -> bool {
     let text = line.text.trim();
     let own = |tool: &str| importer_of(tool) == importer;
-    BESIDE.iter().any(|(tool, is_own)| own(tool) && is_own(text))
+    BESIDE
+        .iter()
+        .any(|(tool, is_own)| own(tool) && is_own(text))
         || BEGINNINGS
             .iter()
             .any(|(tool, word)| own(tool) && text.starts_with(word))
-        || PARTS.iter().any(|(tool, words)| own(tool) && has(text, words))
+        || PARTS
+            .iter()
+            .any(|(tool, words)| own(tool) && has(text, words))
         || ROWS.iter().any(|(tool, is_row)| own(tool) && is_row(text))
 }
 

@@ -9,6 +9,7 @@ mod cases;
 mod damage;
 mod elbencho;
 mod field;
+mod fio_fits;
 mod folded;
 mod kinds;
 mod matrix;

@@ -130,7 +130,7 @@ pub(super) fn imported(
     if !direction.latency.percentiles.is_empty() {
         notes.push(format!(
             "percentiles are of {}, means and maxima of the whole latency (lat)",
-            direction.latency.of
+            direction.latency.of.words()
         ));
     }
     if others > 0 {

@@ -3,10 +3,12 @@
 //! The semantics are those of fio's manual and of its behaviour; no code is its.
 
 mod command;
+mod group;
 mod harmless;
 mod import;
 mod job;
 mod language;
+mod latencies;
 mod rates;
 mod read_json;
 mod read_normal;

@@ -1,5 +1,6 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
+use super::latencies::{PercentilesOf, Spread};
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{self, Figures};
 use stackrace_base::printed::{ImportError, PrintedFigure};
@@ -7,6 +8,22 @@ use stackrace_base::printed::{ImportError, PrintedFigure};
 /// Percentiles that become metrics.
 const PERCENTILES: [(f64, &str); 4] =
     [(50.0, "p50"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// The directions in fio's order.
+pub(super) const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
+
+/// Note on a job that asked for a steady state (`steadystate=`).
+pub(super) const UNSTEADY: &str =
+    "fio says that it did not reach the steady state that was asked for";
+
+/// A note on operations that moved less than they should; `None` if there are none.
+pub(super) fn incomplete(what: &str, direction: &str, count: u64) -> Option<String> {
+    let done = match what {
+        "short" => "moved less than was asked for (short)",
+        _ => "were dropped",
+    };
+    (count > 0).then(|| format!("fio says that {count} {direction} operation(s) {done}"))
+}
 
 /// One job as both outputs tell of it.
 #[derive(Debug, Clone)]
@@ -85,14 +102,17 @@ pub(super) fn ticked(rate: PrintedFigure, milliseconds: f64) -> PrintedFigure {
 /// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
-    /// Mean latency from the moment fio began to submit.
-    pub(super) mean: Option<PrintedFigure>,
-    pub(super) max: Option<PrintedFigure>,
+    /// From the moment fio began to submit (lat).
+    pub(super) whole: Option<Spread>,
+    /// Time of the submission (slat).
+    pub(super) submission: Option<Spread>,
+    /// From there to the end (clat).
+    pub(super) completion: Option<Spread>,
     pub(super) percentiles: Vec<(f64, f64)>,
     /// ns of the unit in which the percentiles are whole numbers.
     pub(super) percentile_step: f64,
-    /// Name fio gives to what the percentiles are of.
-    pub(super) of: &'static str,
+    /// What the percentiles are of.
+    pub(super) of: PercentilesOf,
 }
 
 impl ResultLatency {
@@ -110,11 +130,11 @@ impl ResultLatency {
         let mut add = |word: &str, stated: Option<PrintedFigure>| {
             figures.time(format!("{name} latency {word}"), "ns", stated);
         };
-        add("mean", self.mean);
+        add("mean", self.whole.map(|whole| whole.mean));
         for (at, word) in PERCENTILES {
             add(word, self.percentile(at));
         }
-        add("max", self.max);
+        add("max", self.whole.map(|whole| whole.largest));
     }
 }
 
