@@ -253,7 +253,7 @@ fn numbers(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `File creation   :   6515.949   5491.047   6168.335   402.101`
-fn is_mdtest(line: &str) -> bool {
+pub(super) fn is_mdtest(line: &str) -> bool {
     const WHAT: [&str; 3] = ["Directory ", "File ", "Tree "];
     const DONE: [&str; 5] = ["creation", "stat", "rename", "removal", "read"];
     let rest = WHAT.iter().find_map(|what| line.strip_prefix(what));
@@ -262,14 +262,14 @@ fn is_mdtest(line: &str) -> bool {
 }
 
 /// `write  443.65  1981.01  0.000505  1024.00  256.00  …`, also of the summary.
-fn is_ior(line: &str) -> bool {
+pub(super) fn is_ior(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let named = matches!(words.next(), Some("write" | "read" | "remove"));
     named && words.clone().count() >= 7 && words.take(4).all(is_number)
 }
 
 /// `102400  4  31528  31446 …`: kBytes, in records of a power of two, then whole numbers.
-fn is_iozone(line: &str) -> bool {
+pub(super) fn is_iozone(line: &str) -> bool {
     let words = line.split_whitespace();
     let all: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
     match all.as_deref() {

@@ -237,3 +237,41 @@ fn every_line_of_a_whole_output_is_known() {
     unknown.dedup();
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
 }
+
+/// What is left of another run is no part of the one that is read.
+#[test]
+fn a_lone_line_beside_a_whole_output_of_its_own_tool_is_refused() {
+    let wholes = [
+        ("mdtest", "mdtest/mdtest-4.1.0.txt"),
+        ("mdtest", "mdtest/mdtest_summary-alone.txt"),
+        ("iozone", "iozone/iozone-3.489_auto.txt"),
+        ("ior", "ior/ior-4.0.0rc1.txt"),
+        ("sysbench", "sysbench/sysbench-1.0.20_rndrw.txt"),
+        ("sysbench", "sysbench/sysbench-0.4.12_rndrw.txt"),
+        ("ioping", "ioping/ioping-1.3_writes.txt"),
+        ("dd", "dd/coreutils-two.txt"),
+        ("fio", "fio/fio-3.33_two_jobs_normal.txt"),
+    ];
+    let mut passed = Vec::new();
+    for (tool, name) in wholes {
+        let whole = golden(name);
+        let before = read(&whole, None).unwrap();
+        for (lone, _) in LONE.iter().filter(|(_, own)| *own == tool) {
+            // Progress, and disks, are beside a result.
+            let beside = ["Jobs: ", "  vda: ", "4 KiB <<<", "[ 2s ]"];
+            if beside.iter().any(|begin| lone.starts_with(begin)) {
+                continue;
+            }
+            for text in [
+                format!("{}\n{lone}\n", whole.trim_end()),
+                format!("{}\n\n{lone}\n\n", whole.trim_end()),
+                format!("{lone}\n\n{whole}"),
+            ] {
+                if read(&text, None).is_ok_and(|found| found == before) {
+                    passed.push(format!("{name}: {lone}"));
+                }
+            }
+        }
+    }
+    assert!(passed.is_empty(), "{}", passed.join("\n"));
+}

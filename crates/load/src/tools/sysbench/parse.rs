@@ -43,6 +43,7 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> 
         false => Some(rest_of_head(lines)),
     };
     let Some(mut head) = head else {
+        lines.skip_part();
         return Ok(None);
     };
     let mut intermediate = Vec::new();

@@ -7,6 +7,7 @@
 
 mod table;
 
+use crate::import::signs::is_iozone;
 use stackrace_base::printed::text::{TextLine, end, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer};
 use table::{Table, Unit};
@@ -124,7 +125,7 @@ impl<'a> Output<'a> {
                 self.table = None;
                 self.note_command(line);
             }
-        } else if self.begun && is_figures(text) {
+        } else if self.begun && is_figures(text) || is_iozone(text) {
             return Err(line.refuse("the head of the table before it"));
         } else {
             self.above = line.text;
