@@ -27,6 +27,9 @@ const BY_CHANCE: usize = 3;
 const NOTE: &str = "the lines of the text had been folded, and were put together";
 /// Advice where nothing can be read.
 const NEXT: &str = "the lines were folded; paste the output unfolded, or attach the file";
+/// The same where it may have another reason.
+const IF_FOLDED: &str =
+    "or if its lines were folded on the way, paste it unfolded, or attach the file";
 
 /// Way in which a line was broken in two.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,7 +76,7 @@ pub(super) fn read(
     reader: impl Fn(&str) -> Result<Found, ImportError>,
 ) -> Result<Found, ImportError> {
     let (mut found, mut tried) = (Vec::new(), Vec::new());
-    let (mut folded, mut margin) = (None, None);
+    let (mut folded, mut margin, mut needed) = (false, None, None);
     // Of JSON with a mark before each line no break means anything either.
     let texts: Option<Vec<Vec<&str>>> = layouts.iter().map(|layout| foldable(layout)).collect();
     for lines in texts.into_iter().flatten() {
@@ -109,8 +112,13 @@ pub(super) fn read(
                     found.extend(other);
                 }
                 // What was refused is understood now, and what went on in the line behind it with it.
-                (Err(misread), Err(refused)) if joined.begin_of(misread.line) > refused.line => {
-                    folded.get_or_insert(break_at);
+                (Err(misread), Err(refused))
+                    if joined.begin_of(misread.line) > refused.line
+                        && joined.has_part(refused.line)
+                        && *needed
+                            .get_or_insert_with(|| is_needed(layouts[1], refused, &reader)) =>
+                {
+                    folded = true;
                 }
                 (Err(_), _) => {}
             }
@@ -120,7 +128,8 @@ pub(super) fn read(
     found.retain(|reading| margin.is_none() || reading.joined.margin);
     let doubt = found.first().map(|reading| reading.joined.first_break());
     let doubt = doubt.or(margin);
-    match (first, doubt.or(folded)) {
+    match (first, doubt) {
+        (Err(refused), None) if folded => Err(maybe_folded(refused)),
         (Err(refused), None) => Err(refused),
         (Ok(plain), None) => Ok(plain),
         (first, Some(break_at)) => match likeliest(found) {
@@ -128,6 +137,25 @@ pub(super) fn read(
             None => Err(unreadable(first.err(), break_at, layouts[0])),
         },
     }
+}
+
+/// Refusal of a text that is read further with some of its lines put together: that is a sign, and no more.
+fn maybe_folded(refused: ImportError) -> ImportError {
+    let next = format!("{}; {IF_FOLDED}", refused.next);
+    ImportError { next, ..refused }
+}
+
+/// Returns true if a text is not read any further without the line that was refused. Otherwise one that was put to it
+/// may only have hidden it: that shows no fold.
+fn is_needed(
+    text: &str,
+    refused: &ImportError,
+    reader: &impl Fn(&str) -> Result<Found, ImportError>,
+) -> bool {
+    let lines = text.split('\n').enumerate();
+    let lines = lines.map(|(at, line)| if at + 1 == refused.line { "" } else { line });
+    let without = lines.collect::<Vec<_>>().join("\n");
+    reader(&without).is_err_and(|misread| misread.line <= refused.line)
 }
 
 /// Refusal of a text whose lines were folded: where it was refused as it stands, or at the first line that was broken.
@@ -327,6 +355,10 @@ fn columns(line: &str) -> usize {
 /// Returns true if the second of two lines may go on the first one, which was broken at this width.
 fn goes_on(line: &str, next: &str, width: usize, way: Break) -> bool {
     if line.trim().is_empty() || next.trim().is_empty() {
+        return false;
+    }
+    // Rows of one table are as long as each other, and each of them is whole.
+    if line.trim_end().ends_with('|') && next.trim_start().starts_with('|') {
         return false;
     }
     let word = next.split(' ').next().unwrap_or_default();

@@ -132,6 +132,8 @@ pub(super) struct Lines<'a> {
     pub(super) all: Vec<&'a str>,
     /// The line that is read next, from 0.
     pub(super) at: usize,
+    /// The labels of this report so far, each with its line.
+    pub(super) labels: Vec<(String, usize)>,
 }
 
 impl<'a> Lines<'a> {
@@ -168,8 +170,21 @@ impl<'a> Lines<'a> {
     /// Returns what follows a label, if the next line has it.
     pub(super) fn option(&mut self, label: &str) -> Option<&'a str> {
         let rest = self.peek().strip_prefix(label)?;
+        self.labels.push((label.to_owned(), self.at));
         self.at += 1;
         Some(rest.trim())
+    }
+
+    /// A mistake in the line with the first of these labels that the report has.
+    pub(super) fn at_label(&self, labels: &[&str], what: impl Into<String>) -> ImportError {
+        let line = |label: &&str| {
+            let mut known = self.labels.iter();
+            known.find(|(known, _)| known == label).map(|(_, at)| *at)
+        };
+        match labels.iter().find_map(line) {
+            Some(at) => ImportError::at(at, what, WHOLE),
+            None => self.behind(what),
+        }
     }
 
     pub(super) fn take(&mut self, label: &str) -> Result<&'a str, ImportError> {
