@@ -53,7 +53,9 @@ pub(super) fn note(text: &str, results: &mut [Imported]) {
         for result in results.iter_mut() {
             // An importer that knows its tool has said it in better words.
             if !result.notes.iter().any(|note| note.contains(&doubt)) {
-                result.notes.push(format!("the text says: {doubt}"));
+                let note = format!("the text says: {doubt}");
+                result.against.push(note.clone());
+                result.notes.push(note);
             }
         }
     }

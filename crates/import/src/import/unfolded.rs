@@ -404,6 +404,7 @@ fn joined(
 fn same(one: &[Imported], other: &[Imported]) -> bool {
     let bare = |it: &Imported| Imported {
         notes: Vec::new(),
+        against: Vec::new(),
         ..it.clone()
     };
     one.iter().map(bare).eq(other.iter().map(bare))

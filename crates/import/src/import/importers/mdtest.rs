@@ -267,6 +267,7 @@ impl<'a> Output<'a> {
             ]),
             environment: facts([("path", self.place), ("file system", self.file_system)]),
             notes,
+            against: self.notes.clone(),
             ..figures.imported("mdtest", format!("mdtest{separator}{}", self.tasks))
         }
     }

@@ -242,3 +242,27 @@ fn what_fio_says_against_its_figures_comes_with_them() {
         "did not reach the steady state",
     );
 }
+
+/// A report with few digits too: it has the process, or the time, of the one before it.
+#[test]
+fn a_report_that_was_pasted_twice_is_one() {
+    for name in [
+        "fio-3.39_null_randread_gtodreduce.txt",
+        "fio-3.39_seqread_normal.txt",
+        "fio-3.33_slower-than-one_normal.txt",
+        "fio-3.33_bs-4k.json",
+        "fio-3.33_two_jobs.json",
+    ] {
+        let text = golden(&format!("fio/{name}"));
+        let once = read(&text, None).unwrap();
+        let again = format!("first:\n{text}\nand the same again:\n{text}");
+        let found = read(&again, None).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(found.len(), once.len(), "{name}");
+        let told = |note: &String| note.contains("a copy is no repetition");
+        assert!(
+            found[0].notes.iter().any(told),
+            "{name}: {:?}",
+            found[0].notes
+        );
+    }
+}

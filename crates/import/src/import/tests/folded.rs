@@ -160,3 +160,20 @@ fn a_figure_that_is_none_in_whole_lines_is_not_called_a_fold() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// PostMark counts whole seconds; of none there is no rate.
+#[test]
+fn postmark_that_took_no_second_is_not_called_folded() {
+    for name in ["151_default.txt", "151_phoronix.txt", "deb153_default.txt"] {
+        let text = golden(&format!("postmark/{name}"));
+        for line in text.lines().filter(|line| line.contains(" seconds")) {
+            let Some(at) = line.find(|c: char| c.is_ascii_digit()) else {
+                continue;
+            };
+            let digits = line[at..].find(|c: char| !c.is_ascii_digit()).unwrap();
+            let none = format!("{}0{}", &line[..at], &line[at + digits..]);
+            let why = refused(&text.replacen(line, &none, 1));
+            assert!(!why.to_string().contains("folded"), "{name}: {why}");
+        }
+    }
+}

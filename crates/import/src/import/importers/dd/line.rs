@@ -42,7 +42,12 @@ pub(super) fn records(line: TextLine<'_>) -> Option<Result<Records, ImportError>
     let english = [" records in", " records out"];
     if let Some(counts) = english.iter().find_map(|end| text.strip_suffix(end)) {
         let counts = counts.trim();
-        return Some(pair(counts).ok_or_else(|| line.refuse("records as 64+0")));
+        let last = counts.rsplit([' ', ':', '\t']).next().unwrap_or_default();
+        let expected = match last != counts && pair(last).is_some() {
+            true => "records as 64+0, without the number of the line and without the file's name",
+            false => "records as 64+0",
+        };
+        return Some(pair(counts).ok_or_else(|| line.refuse(expected)));
     }
     let start = text.find(|c: char| c.is_ascii_digit())?;
     let (before, rest) = text.split_at(start);
