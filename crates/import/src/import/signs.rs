@@ -179,7 +179,7 @@ const BESIDE: &[(&str, fn(&str) -> bool)] = &[
         .any(|begin| line.starts_with(begin))
     }),
     ("phoronix", |line| line.contains('<') || line.contains('>')),
-    ("postmark", |line| {
+    ("PostMark", |line| {
         line.contains(" per second)") || numbers(line).count() == 13
     }),
     ("sysbench", |line| {
@@ -190,9 +190,6 @@ const BESIDE: &[(&str, fn(&str) -> bool)] = &[
         line.find(':') == Some(2) || line.contains(" interval ")
     }),
 ];
-
-/// The name of a tool in refusals, by that of its importer.
-const SPELLED: &[(&str, &str)] = &[("PostMark", "postmark")];
 
 /// The first tool that surely printed a line, if any did.
 pub(super) fn tool_of(line: TextLine<'_>) -> Option<&'static str> {
@@ -208,7 +205,7 @@ pub(super) fn tool_of(line: TextLine<'_>) -> Option<&'static str> {
 /// Returns true if a tool, by the name of its importer, is known to print such a line.
 pub(super) fn is_of(line: TextLine<'_>, importer: &str) -> bool {
     let text = line.text.trim();
-    let own = |tool: &str| importer_of(tool) == importer;
+    let own = |tool: &str| tool.eq_ignore_ascii_case(importer);
     BESIDE
         .iter()
         .any(|(tool, is_own)| own(tool) && is_own(text))
@@ -219,12 +216,6 @@ pub(super) fn is_of(line: TextLine<'_>, importer: &str) -> bool {
             .iter()
             .any(|(tool, words)| own(tool) && has(text, words))
         || ROWS.iter().any(|(tool, is_row)| own(tool) && is_row(text))
-}
-
-/// The importer that reads what a tool prints; the tool itself where there is none.
-fn importer_of(tool: &str) -> &str {
-    let spelled = SPELLED.iter().find(|(name, _)| *name == tool);
-    spelled.map_or(tool, |(_, importer)| *importer)
 }
 
 /// Returns true if a line has all these words, one behind the other.

@@ -180,6 +180,11 @@ fn known(settings: &Settings, tool: &str) -> Result<(), Refusal> {
     if names.any(|name| name == tool) {
         return Ok(());
     }
+    if tool.contains('(') {
+        let what = format!("\"{tool}\" is a pattern, and parse takes the name of a tool");
+        let help = "write it as a metric, --metric 'NAME=PATTERN', and leave out parse";
+        return Err(settings.refuse("parse", what, help));
+    }
     Err(unknown_word(
         settings.span_of("parse"),
         &format!("the output of \"{tool}\" cannot be read"),

@@ -192,6 +192,12 @@ mod tests {
         let refused = |report: &str| figures(&job, report).unwrap_err();
         assert!(refused("").contains("fio's report"));
         assert!(refused("fio: cannot open x\n").contains("the JSON"));
+        let short = REPORT.replacen("\"short_ios\" : 0", "\"short_ios\" : 3", 1);
+        let told = figures(&job, &short).unwrap().told;
+        assert_eq!(
+            told,
+            ["random: fio says that 3 read operation(s) moved less than was asked for (short)"]
+        );
         let failed = REPORT.replacen("\"error\" : 0", "\"error\" : 5", 1);
         assert!(refused(&failed).contains("error 5"));
         let other = FioJob::read("[x]\nrw=read\n").unwrap();
