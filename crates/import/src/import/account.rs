@@ -5,8 +5,8 @@
 //! nothing; of all others it is told that they are there, because people write about speeds as well.
 
 use super::signs::{is_number, is_of, tool_of};
-use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, cut, lines};
+use stackrace_base::printed::{ImportError, Imported};
 
 /// Most lines that a note shows; of the others it gives the numbers.
 const SHOWN_MAX: usize = 3;
@@ -30,6 +30,22 @@ pub(super) struct UnreadLine {
     pub(super) index: usize,
     /// Its text, cut short.
     pub(super) shown: String,
+}
+
+/// The results in a text, and what none of them has.
+#[derive(Debug, Clone)]
+pub(super) struct Accounted {
+    pub(super) results: Vec<Imported>,
+    pub(super) unread: Vec<UnreadLine>,
+}
+
+impl Accounted {
+    /// Adds a note to each result.
+    pub(super) fn note(&mut self, note: &str) {
+        for result in &mut self.results {
+            result.notes.push(note.to_owned());
+        }
+    }
 }
 
 /// Goes through the lines of a text that some tools read.

@@ -19,7 +19,7 @@ pub(super) use dd::is_of_dd;
 
 use std::borrow::Cow;
 
-use super::account::{self, UnreadLine};
+use super::account::{self, Accounted};
 use super::{doubts, pasted, unfolded};
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
@@ -83,22 +83,6 @@ pub fn read(
     Ok(found.results)
 }
 
-/// The results in a text, and what none of them has.
-#[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub(super) results: Vec<Imported>,
-    pub(super) unread: Vec<UnreadLine>,
-}
-
-impl Found {
-    /// Adds a note to each result.
-    pub(super) fn note(&mut self, note: &str) {
-        for result in &mut self.results {
-            result.notes.push(note.to_owned());
-        }
-    }
-}
-
 /// Reads a text, and tries what a page or a mail may have done to its lines: `plain` without what stands around them,
 /// `came` with it.
 fn read_pasted(
@@ -106,7 +90,7 @@ fn read_pasted(
     came: &str,
     plain: &str,
     tool: Option<&str>,
-) -> Result<Found, ImportError> {
+) -> Result<Accounted, ImportError> {
     // What stands before each line, as its number does, stands before whole ones only.
     let whole = |text: &str| read_plain(importers, &pasted::plain(text), tool);
     // A page that was pasted whole: what is indented in it may be the output.
@@ -121,7 +105,7 @@ fn read_plain(
     importers: &[Importer],
     text: &str,
     tool: Option<&str>,
-) -> Result<Found, ImportError> {
+) -> Result<Accounted, ImportError> {
     let readers: Vec<&Importer> = match tool {
         // A tool that was named reads the text even where it would not recognise it: its refusal
         // names the line.
@@ -174,7 +158,7 @@ fn read_plain(
     if results.is_empty() {
         return Err(unknown(importers, text));
     }
-    Ok(Found { results, unread })
+    Ok(Accounted { results, unread })
 }
 
 /// Advice for a text that may be in another language.

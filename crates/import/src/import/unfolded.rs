@@ -4,7 +4,7 @@
 //! A break is undone by its cause: the next word did not fit any more. At which width is not told, so every width is
 //! tried. Where two of them give other figures, nothing is read: a wrong figure would look right.
 
-use super::importers::Found;
+use super::account::Accounted;
 use super::margin;
 use stackrace_base::printed::text::cut;
 use stackrace_base::printed::{ImportError, Imported};
@@ -44,7 +44,7 @@ enum Break {
 
 /// What a text says with its lines put together in one way.
 struct Reading {
-    found: Found,
+    found: Accounted,
     joined: Joined,
 }
 
@@ -72,9 +72,9 @@ fn foldable(text: &str) -> Option<Vec<&str>> {
 /// together, or more than one.
 pub(super) fn read(
     layouts: [&str; 2],
-    first: Result<Found, ImportError>,
-    reader: impl Fn(&str) -> Result<Found, ImportError>,
-) -> Result<Found, ImportError> {
+    first: Result<Accounted, ImportError>,
+    reader: impl Fn(&str) -> Result<Accounted, ImportError>,
+) -> Result<Accounted, ImportError> {
     let (mut found, mut tried) = (Vec::new(), Vec::new());
     let (mut folded, mut margin, mut needed) = (false, None, None);
     // Of JSON with a mark before each line no break means anything either.
@@ -150,7 +150,7 @@ fn maybe_folded(refused: ImportError) -> ImportError {
 fn is_needed(
     text: &str,
     refused: &ImportError,
-    reader: &impl Fn(&str) -> Result<Found, ImportError>,
+    reader: &impl Fn(&str) -> Result<Accounted, ImportError>,
 ) -> bool {
     let lines = text.split('\n').enumerate();
     let lines = lines.map(|(at, line)| if at + 1 == refused.line { "" } else { line });
@@ -306,7 +306,7 @@ fn likeliest(mut found: Vec<Reading>) -> Option<Reading> {
 
 impl Reading {
     /// What was found, with a note, and with the lines of the text as it came.
-    fn noted(self) -> Found {
+    fn noted(self) -> Accounted {
         let mut found = self.found;
         for line in &mut found.unread {
             line.index = self.joined.begin_of(line.index + 1);

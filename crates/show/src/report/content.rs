@@ -1,7 +1,7 @@
 //! What every report says, before it has a form: tables, notes, the facts of the run.
 
-use super::figure;
-use stackrace_base::event::{Ended, Observation, Preconditioned, RunStarted, WorkloadHead};
+use super::{figure, told};
+use stackrace_base::event::{Ended, Preconditioned, RunStarted, WorkloadHead};
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};
 use stackrace_judge::published::distinct;
@@ -167,29 +167,9 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         .into_iter()
         .map(str::to_owned)
         .for_each(&mut add);
-    told(record).into_iter().for_each(&mut add);
+    told::of(record).into_iter().for_each(&mut add);
     record.notes.iter().cloned().for_each(&mut add);
     notes
-}
-
-/// What the programs that were measured said against their own figures: of each workload its first trial that has
-/// such words, and how many have.
-fn told(record: &Record) -> Vec<String> {
-    let mut all = Vec::new();
-    for (index, workload) in record.head.workloads.iter().enumerate() {
-        let said = |trial: &&Observation| trial.phases.iter().any(|phase| !phase.told.is_empty());
-        let own = record.trials().filter(|trial| trial.workload == index);
-        let trials: Vec<&Observation> = own.filter(said).collect();
-        let first = trials.first().into_iter().flat_map(|trial| &trial.phases);
-        for note in first.flat_map(|phase| &phase.told) {
-            let trials = match trials.len() {
-                1 => String::new(),
-                all => format!(" (the first of {all} trials that have such words)"),
-            };
-            all.push(format!("{}: {note}{trials}", workload.name));
-        }
-    }
-    all
 }
 
 /// Ways that stacks were brought to rest, over all trials; `None` if the study did not ask for it.

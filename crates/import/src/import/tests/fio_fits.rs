@@ -10,75 +10,129 @@ fn changed(text: &str, from: &str, to: &str) -> String {
     text.replacen(from, to, 1)
 }
 
+/// A text to be changed.
+#[derive(Clone, Copy)]
+enum Which {
+    Sequential,
+    Mixed,
+    Grouped,
+    Queued,
+}
+
+/// Statements of a text, and what contradicts another one in their place.
+const WRONG: &[(Which, &str, &str)] = &[
+    // The same rate in powers of 1024 and of 1000.
+    (
+        Which::Sequential,
+        "BW=1365MiB/s (1432MB/s)",
+        "BW=1365MB/s (1432MiB/s)",
+    ),
+    (
+        Which::Sequential,
+        "BW=1365MiB/s (1432MB/s)",
+        "BW=1365MiB/s (1365MB/s)",
+    ),
+    (
+        Which::Sequential,
+        "BW=1365MiB/s (1432MB/s)",
+        "BW=1432MiB/s (1432MB/s)",
+    ),
+    (
+        Which::Sequential,
+        "BW=1365MiB/s (1432MB/s)",
+        "BW=1365MiB/s (1432MiB/s)",
+    ),
+    (
+        Which::Sequential,
+        "BW=1365MiB/s (1432MB/s)",
+        "BW=1302MiB/s (1365MB/s)",
+    ),
+    (
+        Which::Mixed,
+        "BW=19.1MiB/s (20.0MB/s)",
+        "BW=19.1MiB/s (19.1MB/s)",
+    ),
+    // Times of other units.
+    (
+        Which::Mixed,
+        "     lat (usec): min=55",
+        "     lat (nsec): min=55",
+    ),
+    (
+        Which::Mixed,
+        "     lat (usec): min=55",
+        "     lat (msec): min=55",
+    ),
+    (
+        Which::Mixed,
+        "    clat (usec): min=55",
+        "    clat (msec): min=55",
+    ),
+    (
+        Which::Mixed,
+        "    clat (usec): min=55",
+        "    clat (nsec): min=55",
+    ),
+    (Which::Mixed, "avg=188.57", "avg=88.57"),
+    (
+        Which::Mixed,
+        "     lat (usec): min=55, max=3657",
+        "     lat (usec): min=55, max=2657",
+    ),
+    (Which::Queued, "     lat (usec)", "     lat (msec)"),
+    (Which::Queued, "avg=226.25", "avg=326.25"),
+    (Which::Queued, "    slat (usec)", "    slat (msec)"),
+    // Percentiles beyond the largest, and of another unit.
+    (Which::Mixed, "99.99th=[ 3654]", "99.99th=[ 9654]"),
+    (
+        Which::Mixed,
+        "clat percentiles (usec)",
+        "clat percentiles (msec)",
+    ),
+    (
+        Which::Mixed,
+        "clat percentiles (usec)",
+        "clat percentiles (nsec)",
+    ),
+    (
+        Which::Grouped,
+        "sync percentiles (usec)",
+        "sync percentiles (msec)",
+    ),
+    // The summary of the group.
+    (
+        Which::Sequential,
+        "READ: bw=1365MiB/s (1432MB/s)",
+        "READ: bw=136MiB/s (143MB/s)",
+    ),
+    (
+        Which::Sequential,
+        "1365MiB/s-1365MiB/s",
+        "136MiB/s-136MiB/s",
+    ),
+    (
+        Which::Sequential,
+        "io=1024MiB (1074MB)",
+        "io=102MiB (107MB)",
+    ),
+    (Which::Sequential, "run=750-750msec", "run=7500-7500msec"),
+    (Which::Sequential, "   READ: bw=", "  WRITE: bw="),
+    (Which::Mixed, "  WRITE: bw=", "   READ: bw="),
+];
+
 #[test]
 fn normal_output_that_contradicts_itself_is_refused_at_the_line() {
     let sequential = golden("fio/fio-3.39_seqread_normal.txt");
     let mixed = golden("fio/fio-3.33_unified-both_normal.txt");
     let grouped = golden("fio/fio-3.33_group_fsync_normal.txt");
     let queued = golden("fio/fio-3.39_randwrite_verify_normal.txt");
-    for (text, from, to) in [
-        // The same rate in powers of 1024 and of 1000.
-        (
-            &sequential,
-            "BW=1365MiB/s (1432MB/s)",
-            "BW=1365MB/s (1432MiB/s)",
-        ),
-        (
-            &sequential,
-            "BW=1365MiB/s (1432MB/s)",
-            "BW=1365MiB/s (1365MB/s)",
-        ),
-        (
-            &sequential,
-            "BW=1365MiB/s (1432MB/s)",
-            "BW=1432MiB/s (1432MB/s)",
-        ),
-        (
-            &sequential,
-            "BW=1365MiB/s (1432MB/s)",
-            "BW=1365MiB/s (1432MiB/s)",
-        ),
-        (
-            &sequential,
-            "BW=1365MiB/s (1432MB/s)",
-            "BW=1302MiB/s (1365MB/s)",
-        ),
-        (&mixed, "BW=19.1MiB/s (20.0MB/s)", "BW=19.1MiB/s (19.1MB/s)"),
-        // Times of other units.
-        (&mixed, "     lat (usec): min=55", "     lat (nsec): min=55"),
-        (&mixed, "     lat (usec): min=55", "     lat (msec): min=55"),
-        (&mixed, "    clat (usec): min=55", "    clat (msec): min=55"),
-        (&mixed, "    clat (usec): min=55", "    clat (nsec): min=55"),
-        (&mixed, "avg=188.57", "avg=88.57"),
-        (
-            &mixed,
-            "     lat (usec): min=55, max=3657",
-            "     lat (usec): min=55, max=2657",
-        ),
-        (&queued, "     lat (usec)", "     lat (msec)"),
-        (&queued, "avg=226.25", "avg=326.25"),
-        (&queued, "    slat (usec)", "    slat (msec)"),
-        // Percentiles beyond the largest, and of another unit.
-        (&mixed, "99.99th=[ 3654]", "99.99th=[ 9654]"),
-        (&mixed, "clat percentiles (usec)", "clat percentiles (msec)"),
-        (&mixed, "clat percentiles (usec)", "clat percentiles (nsec)"),
-        (
-            &grouped,
-            "sync percentiles (usec)",
-            "sync percentiles (msec)",
-        ),
-        // The summary of the group.
-        (
-            &sequential,
-            "READ: bw=1365MiB/s (1432MB/s)",
-            "READ: bw=136MiB/s (143MB/s)",
-        ),
-        (&sequential, "1365MiB/s-1365MiB/s", "136MiB/s-136MiB/s"),
-        (&sequential, "io=1024MiB (1074MB)", "io=102MiB (107MB)"),
-        (&sequential, "run=750-750msec", "run=7500-7500msec"),
-        (&sequential, "   READ: bw=", "  WRITE: bw="),
-        (&mixed, "  WRITE: bw=", "   READ: bw="),
-    ] {
+    for (which, from, to) in WRONG {
+        let text = match which {
+            Which::Sequential => &sequential,
+            Which::Mixed => &mixed,
+            Which::Grouped => &grouped,
+            Which::Queued => &queued,
+        };
         let text = changed(text, from, to);
         let at = text.find(to).unwrap();
         let line = text[..at].matches('\n').count() + 1;

@@ -12,6 +12,7 @@ mod latencies;
 mod rates;
 mod read_json;
 mod read_normal;
+mod read_times;
 mod reported;
 mod results;
 mod runs;
