@@ -8,6 +8,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("bonnie++", "Version  1."),
     ("bonnie++", "Version  2."),
     ("elbencho", "Throughput MiB/s"),
+    ("elbencho", "IOPS             :"),
     ("elbencho", "OPERATION   RESULT TYPE"),
     ("elbencho", "OPERATION RESULT TYPE"),
     ("fio", "issued rwt"),
@@ -63,6 +64,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("tiotest", "Tiotest latency results:"),
     // Tools that are not read at all.
     ("ddrescue", "non-tried:"),
+    ("ddrescue", "pct rescued:"),
     ("ddrescue", "rescued:"),
     ("f3", "Average writing speed:"),
     ("f3", "Average reading speed:"),
@@ -76,7 +78,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("dbench", &[" MB/sec  ", " sec  latency ", " ms"]),
     ("dd", &["+", " records in"]),
     ("dd", &["+", " records out"]),
-    ("dd", &[" copied, ", "/s"]),
+    ("dd", &["copied, ", "/s"]),
     ("dd", &[" bytes transferred in "]),
     ("dd", &[") transferred ", "/s"]),
     ("fio", &["IOPS=", ", BW="]),
@@ -87,6 +89,10 @@ const PARTS: &[(&str, &[&str])] = &[
     ("fio", &["| ", "th=["]),
     ("fio", &["lat (", ") ", ": ", "=", "%"]),
     ("fio", &["ios=", "merge=", "ticks="]),
+    // Version 2.
+    ("fio", &["io=", "aggrb=", "minb="]),
+    ("fio", &["io=", "bw=", "iops=", "runt="]),
+    ("fio", &["issued ", "total=r=", "/w="]),
     ("fio", &[": (groupid=", "err="]),
     ("fio", &[";fio-3."]),
     ("ioping", &["request=", " time="]),
@@ -96,6 +102,9 @@ const PARTS: &[(&str, &[&str])] = &[
     ("iozone", &["kB  reclen"]),
     ("bonnie++", &["-Sequential Output-"]),
     ("bonnie++", &["/sec %CP", "/sec %CP"]),
+    ("bonnie++", &["+++++", "+++"]),
+    ("elbencho", &["Elapsed time ", " : ", "s"]),
+    ("tiotest", &["| ", " MBs |", " MB/s |"]),
     ("mdtest", &["mdtest-", " was launched with "]),
     ("pgbench", &["progress: ", " tps, lat "]),
     ("PostMark", &[" files", " per second)"]),
@@ -151,7 +160,10 @@ const ROWS: &[(&str, fn(&str) -> bool)] = &[
 /// A tool, and lines that it prints beside its results; others may print the like, so that these say nothing alone.
 const BESIDE: &[(&str, fn(&str) -> bool)] = &[
     ("bonnie++", is_bonnie),
-    ("dbench", |line| line.starts_with("Throughput ")),
+    ("dbench", |line| {
+        let row = line.split_whitespace().count() == 4 && numbers(line).count() == 3;
+        row || line.starts_with("Throughput ")
+    }),
     ("dd", is_of_dd),
     ("elbencho", |line| {
         line.contains(" : ") || line.matches(',').count() > 20
@@ -165,9 +177,7 @@ const BESIDE: &[(&str, fn(&str) -> bool)] = &[
     ("iozone", |line| {
         numbers(line).count() == line.split_whitespace().count()
     }),
-    ("mdtest", |line| {
-        line.contains("ops/sec") || line.contains(" sec")
-    }),
+    ("mdtest", |line| line.starts_with("V-")),
     ("pgbench", |line| {
         [
             "number of ",
@@ -249,7 +259,7 @@ pub(super) fn is_mdtest(line: &str) -> bool {
     const DONE: [&str; 5] = ["creation", "stat", "rename", "removal", "read"];
     let rest = WHAT.iter().find_map(|what| line.strip_prefix(what));
     let rest = rest.and_then(|rest| DONE.iter().find_map(|done| rest.strip_prefix(done)));
-    rest.is_some_and(|rest| numbers(rest).count() >= 3)
+    rest.is_some_and(|rest| numbers(rest).count() >= 3 || rest.contains(" ops/sec"))
 }
 
 /// `write  443.65  1981.01  0.000505  1024.00  256.00  …`, also of the summary.

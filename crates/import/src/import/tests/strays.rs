@@ -147,6 +147,30 @@ const LONE: &[(&str, &str)] = &[
         "bonnie++",
     ),
     ("Average writing speed: 85.20 MB/s", "f3"),
+    ("copied, 11.3 s, 106 MB/s", "dd"),
+    (
+        "testhost   512M:64k   975  74 652151  69 +++++ +++  1497  73 +++++ +++ +++++ +++",
+        "bonnie++",
+    ),
+    (
+        "   READ: io=1024.0MB, aggrb=212MB/s, minb=212MB/s, maxb=212MB/s, mint=4832msec, maxt=4832msec",
+        "fio",
+    ),
+    (
+        "| Write          16 MBs |    0.0 s | 578.913 MB/s |   0.0 %  |  27.3 % |",
+        "tiotest",
+    ),
+    (
+        "WRITE       Elapsed time     :     11.559s     11.559s",
+        "elbencho",
+    ),
+    ("File stat         :      44129.214 ops/sec", "mdtest"),
+    ("Threads fairness:", "sysbench"),
+    (
+        "[RESULT]       ior-easy-write        0.677677 GiB/s : time 1.477 seconds",
+        "io500",
+    ),
+    ("Max Write: 443.65 MiB/sec (465.20 MB/sec)", "ior"),
     (
         "2026-11-29 (105 MB/s) - 'x.iso' saved [1073741824/1073741824]",
         "wget",
@@ -258,7 +282,14 @@ fn a_lone_line_beside_a_whole_output_of_its_own_tool_is_refused() {
         let before = read(&whole, None).unwrap();
         for (lone, _) in LONE.iter().filter(|(_, own)| *own == tool) {
             // Progress, and disks, are beside a result.
-            let beside = ["Jobs: ", "  vda: ", "4 KiB <<<", "[ 2s ]"];
+            let beside = [
+                "Jobs: ",
+                "  vda: ",
+                "4 KiB <<<",
+                "[ 2s ]",
+                "Threads",
+                "Max ",
+            ];
             if beside.iter().any(|begin| lone.starts_with(begin)) {
                 continue;
             }

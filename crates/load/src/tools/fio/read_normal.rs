@@ -10,8 +10,8 @@ use super::results::{
     sound,
 };
 use stackrace_base::event::Fact;
-use stackrace_base::printed::text::{TextLine, cut, end, lines, size};
 use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::{TextLine, cut, end, lines, size};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
 const PASSED: [&str; 17] = [
@@ -347,7 +347,10 @@ fn is_of_part(text: &str) -> bool {
     let passed = |begin: &&str| text.starts_with(*begin) && !BEHIND.contains(begin);
     // Keys of its JSON are of a report that was not pasted whole.
     let times = ["lat (", "clat (", "sync (", "| ", "\"iops", "\"bw"];
+    // Lines of version 2 are of another run.
     text.contains("IOPS=") && text.contains("BW=")
+        || text.contains(", aggrb=")
+        || text.contains(", runt=")
         || PASSED.iter().any(passed)
         || times.iter().any(|begin| text.starts_with(begin))
         || percentile_head(text).is_some()

@@ -190,9 +190,10 @@ impl<'a> Lines<'a> {
     pub(super) fn take(&mut self, label: &str) -> Result<&'a str, ImportError> {
         self.option(label).ok_or_else(|| {
             let line: String = self.peek().chars().take(60).collect();
-            self.misread(format!(
-                "\"{label}\" should stand here, and \"{line}\" does"
-            ))
+            self.misread(match line.is_empty() {
+                true => format!("the run of sysbench ends where \"{label}\" should stand"),
+                false => format!("\"{label}\" should stand here, and \"{line}\" does"),
+            })
         })
     }
 

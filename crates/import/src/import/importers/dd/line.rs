@@ -75,7 +75,10 @@ fn pair(word: &str) -> Option<Records> {
 pub(super) fn is_result(line: TextLine<'_>) -> bool {
     let text = line.text.trim();
     let rate = ["/s", "/sec)", "/秒"].iter().any(|end| text.ends_with(end));
-    let english = text.contains(" copied, ") || text.contains(TRANSFERRED);
+    // Its beginning may have been cut off.
+    let english = text.contains("copied, ") && rate
+        || text.contains(" copied, ")
+        || text.contains(TRANSFERRED);
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
     english || begins && rate && (text.contains(UNDER_WAY) || times(text))
 }
