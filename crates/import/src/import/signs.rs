@@ -149,16 +149,19 @@ const PARTS: &[(&str, &[&str])] = &[
     ("ping", &["icmp_seq=", " time="]),
     ("7z", &["Avr:", " MIPS"]),
 ];
-/// A tool, and the rows of figures that only it prints.
-const ROWS: &[(&str, fn(&str) -> bool)] = &[
+/// A tool, and whether it prints such a line.
+type Printed = (&'static str, fn(&str) -> bool);
+
+/// Rows of figures that only one tool prints.
+const ROWS: &[Printed] = &[
     ("mdtest", is_mdtest),
     ("ior", is_ior),
     ("iozone", is_iozone),
     ("fs_mark", is_fs_mark),
     ("sysbench", is_sysbench),
 ];
-/// A tool, and lines that it prints beside its results; others may print the like, so that these say nothing alone.
-const BESIDE: &[(&str, fn(&str) -> bool)] = &[
+/// Lines that a tool prints beside its results; others may print the like, so that these say nothing alone.
+const BESIDE: &[Printed] = &[
     ("bonnie++", is_bonnie),
     ("dbench", |line| {
         let row = line.split_whitespace().count() == 4 && numbers(line).count() == 3;

@@ -195,6 +195,11 @@ fn more_operations_than_the_bytes_allow_are_told_of() {
     let found = read(&text, None).unwrap();
     let told = |note: &String| note.contains("10240 operations of 1M");
     assert!(found[0].notes.iter().any(told), "{:?}", found[0].notes);
+    let json = golden("fio/fio-3.33_bs-4k.json");
+    let halved = json.replace("\"bs\" : \"4k\"", "\"bs\" : \"2k\"");
+    let found = read(&halved, None).unwrap();
+    let told = |note: &String| note.contains("operations of 2k are 2M");
+    assert!(found[0].notes.iter().any(told), "{:?}", found[0].notes);
 }
 
 #[test]

@@ -139,10 +139,8 @@ fn a_figure_that_is_none_in_whole_lines_is_not_called_a_fold() {
         let all = numbered(&text);
         let step = all.len() / 12 + 1;
         for (at, line) in all.into_iter().step_by(step) {
-            let word = line
-                .split_whitespace()
-                .filter(|word| word.parse::<f64>().is_ok());
-            let word = word.last().unwrap();
+            let mut words = line.split_whitespace().rev();
+            let word = words.find(|word| word.parse::<f64>().is_ok()).unwrap();
             for other in ["inf", "-12", "nan", "0", "12MBytes", "-"] {
                 let place = line.rfind(word).unwrap();
                 let changed = format!("{}{other}{}", &line[..place], &line[place + word.len()..]);

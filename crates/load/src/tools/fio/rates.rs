@@ -3,7 +3,7 @@
 
 use super::results::{Direction, ResultLatency, Shown, per_second, ticked};
 use super::value;
-use stackrace_base::printed::text::{TextLine, agree, bytes_of, size};
+use stackrace_base::printed::text::{TextLine, bytes_of};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// The first of fio's versions that prints the digits behind a point as they are.
@@ -110,6 +110,7 @@ pub(super) fn rates(
             operations: operations.to_owned(),
             milliseconds,
             moved,
+            count: 0.0,
         },
     })
 }
@@ -129,7 +130,6 @@ pub(super) fn counted(
     };
     // Bytes that the count gives, if they are those that were moved: it is confirmed then.
     let bytes = value::bytes(block, 1024).map(|block| count * block as f64);
-    let other = bytes.filter(|bytes| !agree(bytes.value, shown.moved.value));
     let bytes = bytes.filter(|bytes| bytes.agrees(shown.moved));
     let printed = direction.operations;
     let exact = PrintedFigure::exact(made.value);
@@ -145,14 +145,6 @@ pub(super) fn counted(
         direction.notes.push(format!(
             "fio printed IOPS={}, and {} operations in {} ms are {:.2} a second: these are taken (fio 3.0 to 3.25 drop digits)",
             shown.operations, count.value, shown.milliseconds, made.value
-        ));
-    }
-    if let Some(bytes) = other {
-        direction.notes.push(format!(
-            "{} operations of {block} are {} bytes, and fio says that {} were moved: either some had another size, or the text was changed",
-            count.value,
-            bytes.value,
-            size(shown.moved.value.round() as u64)
         ));
     }
     direction.operations = made;

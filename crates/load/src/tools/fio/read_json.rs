@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::latencies::{PercentilesOf, Spread, contradicted};
 use super::read_normal as normal;
 use super::results::{
-    Direction, JobResult, Reported, ResultLatency, Shown, UNSTEADY, incomplete, is_known, sound,
-    ticked,
+    Direction, JobResult, Reported, ResultLatency, Shown, UNSTEADY, incomplete, is_known,
+    other_blocks, sound, ticked,
 };
 use super::spelling;
 use stackrace_base::printed::text::{self, agree};
@@ -235,11 +235,24 @@ fn job(
     };
     let depth = whole("iodepth")?;
     let mut directions = told.directions(line, depth)?;
+    // What gives blocks other sizes may be said in several ways.
+    let other = [
+        "bssplit",
+        "bsrange",
+        "bs_unaligned",
+        "read_iolog",
+        "num_range",
+    ];
+    let grouped = options.contains_key("group_reporting");
+    let one_size = !grouped && !other.iter().any(|name| options.contains_key(*name));
+    let block = option("bs").filter(|_| one_size).unwrap_or_default();
     for direction in &mut directions {
+        let shown = &direction.shown;
+        let blocks = other_blocks(shown.count, block, shown.moved.value);
+        direction.notes.extend(blocks);
         direction.notes.extend(told.notes());
     }
     let ran_s = told.ran_s();
-    let grouped = options.contains_key("group_reporting");
     let sync = told.sync.filter(|sync| sync.lat_ns.is_told());
     let sync = sync.map(|sync| latency(&Times::default(), &Times::default(), &sync.lat_ns));
     if sync.as_ref().is_some_and(|sync| !is_sound(sync, depth)) {
@@ -376,7 +389,11 @@ fn direction(
         operations: ticked(PrintedFigure::exact(moved.iops), moved.runtime),
         latency,
         notes: incomplete.into_iter().flatten().collect(),
-        shown: Shown::default(),
+        shown: Shown {
+            moved: PrintedFigure::exact(moved.io_bytes as f64),
+            count: moved.total_ios as f64,
+            ..Shown::default()
+        },
     })
 }
 

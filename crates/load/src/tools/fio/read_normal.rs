@@ -7,7 +7,7 @@ use super::rates::{Digits, amount, counted, rates};
 use super::read_times::{percentile_head, percentile_row, times, unit_ns};
 use super::results::{
     DIRECTIONS, Direction, JobResult, Reported, ResultLatency, UNSTEADY, incomplete, is_known,
-    sound,
+    other_blocks, sound,
 };
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
@@ -346,9 +346,10 @@ fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportErro
 fn is_of_part(text: &str) -> bool {
     let passed = |begin: &&str| text.starts_with(*begin) && !BEHIND.contains(begin);
     // Keys of its JSON are of a report that was not pasted whole.
-    let times = ["lat (", "clat (", "sync (", "| ", "\"iops", "\"bw"];
+    let times = ["lat (", "clat (", "sync (", "\"iops", "\"bw"];
     // Lines of version 2 are of another run.
     text.contains("IOPS=") && text.contains("BW=")
+        || text.starts_with("| ") && text.contains("th=[")
         || text.contains(", aggrb=")
         || text.contains(", runt=")
         || PASSED.iter().any(passed)
@@ -496,6 +497,12 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
         let directions = job.directions.iter_mut();
         for direction in directions.filter(|direction| direction.name == name) {
             counted(line, direction, &job.block, count)?;
+            // Jobs that are reported as one may have blocks of their own.
+            if job.jobs == 1 {
+                let moved = direction.shown.moved.value;
+                let other = other_blocks(count as f64, &job.block, moved);
+                direction.notes.extend(other);
+            }
         }
     }
     let latencies = job

@@ -1,6 +1,7 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
 use super::latencies::{PercentilesOf, Spread};
+use super::value;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{self, Figures};
 use stackrace_base::printed::{ImportError, PrintedFigure};
@@ -15,6 +16,18 @@ pub(super) const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 /// Note on a job that asked for a steady state (`steadystate=`).
 pub(super) const UNSTEADY: &str =
     "fio says that it did not reach the steady state that was asked for";
+
+/// A note on operations whose blocks are not the bytes that were moved; `None` if they are, or `block` is no one size.
+pub(super) fn other_blocks(count: f64, block: &str, moved: f64) -> Option<String> {
+    let bytes = count * value::bytes(block, 1024)? as f64;
+    (!text::agree(bytes, moved)).then(|| {
+        format!(
+            "{count} operations of {block} are {}, and fio says that {} were moved: either some had another size, or the text was changed",
+            text::size(bytes as u64),
+            text::size(moved.round() as u64)
+        )
+    })
+}
 
 /// A note on operations that moved less than they should; `None` if there are none.
 pub(super) fn incomplete(what: &str, direction: &str, count: u64) -> Option<String> {
@@ -74,7 +87,7 @@ pub(super) struct Direction {
     pub(super) latency: ResultLatency,
     /// Notes that a reader must know of the figures.
     pub(super) notes: Vec<String>,
-    /// The line of rates as it was printed; empty of JSON.
+    /// The amounts as they were printed.
     pub(super) shown: Shown,
 }
 
@@ -86,6 +99,8 @@ pub(super) struct Shown {
     pub(super) milliseconds: f64,
     /// Bytes moved.
     pub(super) moved: PrintedFigure,
+    /// Operations, where JSON tells.
+    pub(super) count: f64,
 }
 
 /// Rate of so much in so many ms, per second; `None` if in no time. fio counts whole milliseconds.
