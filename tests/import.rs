@@ -283,6 +283,27 @@ fn an_imported_result_stands_beside_ones_own() {
     );
 }
 
+fn the_lines_of_an_import_are_copied_where_they_are_wanted() {
+    let ground = Ground::new();
+    copy(&ground, "fio/fio-3.39_seqread_normal.txt", "one.txt");
+    ended(ground.stackrace(&["import", "one.txt", "--events", "events.jsonl"]));
+    let copied = fs::read_to_string(ground.path().join("events.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> = copied
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines, log(&ground));
+    assert_eq!(lines.last().unwrap()["reason"], "imported");
+    // On standard output they stand alone.
+    let printed = ended(ground.stackrace(&["import", "one.txt", "--events", "-"]));
+    for line in printed.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(line["event"].is_string(), "{line}");
+    }
+    let said = ground.stackrace(&["import", "one.txt", "--events", "nowhere/x"]);
+    said.ended(3).err_has("nowhere");
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
@@ -292,6 +313,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
         labels_tell_results_apart_where_they_can,
         a_text_that_is_there_twice_counts_once,
         two_results_are_set_side_by_side,
-        an_imported_result_stands_beside_ones_own
+        an_imported_result_stands_beside_ones_own,
+        the_lines_of_an_import_are_copied_where_they_are_wanted
     ]
 }

@@ -292,6 +292,22 @@ fn directories_are_compared_with_a_command_and_its_figures() {
 
 /// Equal whole numbers are no proof of "no difference": the last digit of 12 is 8 %, and no number of rounds
 /// changes that.
+fn what_a_tool_says_against_its_figures_stands_in_the_report() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let root = env!("CARGO_MANIFEST_DIR");
+    let printed = format!("cat {root}/tests/golden/fio/fio-3.25_10.98k_normal.txt");
+    let figure = ["--parse", "fio", "--metric", "operations", "--unit", "op/s"];
+    let compare = ["compare", "a", "b", "--anyway", "--rounds", "3"];
+    let words = [&compare[..], &figure, &["--", &printed]].concat();
+    ground.stackrace(&words).ended(0);
+    let said = ground.stackrace(&["report", "--format", "markdown"]);
+    for part in ["fio printed IOPS=10.0k", "the first of 6 trials"] {
+        assert!(said.ended(0).out.contains(part), "{part}: {}", said.out);
+    }
+}
+
 fn a_comparison_of_coarse_figures_ends_and_says_why() {
     let ground = Ground::new();
     ground.make_dir("a");
@@ -563,6 +579,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         what_a_users_commands_set_up_is_taken_down_only_with_permission,
         a_journal_gives_no_command,
         directories_are_compared_with_a_command_and_its_figures,
+        what_a_tool_says_against_its_figures_stands_in_the_report,
         a_comparison_of_coarse_figures_ends_and_says_why,
         ctrl_c_ends_the_command_with_all_that_it_began,
         what_a_killed_run_left_working_is_ended_by_clean,

@@ -14,6 +14,7 @@ use stackrace_load::tools::importers;
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
     // Before anything is read: a report with no place to go would be found out after all the work.
     output::check_before_run(verb.output.html.as_deref())?;
+    setting.events.name(verb.output.events.as_deref())?;
     if let Some(tool) = &verb.tool {
         let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
         if !names.contains(&tool.as_str()) {
@@ -26,6 +27,7 @@ pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
         verb.tool.as_deref(),
         verb.title,
     )?;
+    setting.events.begin(&mut run.ledger.lock());
     answer::show(setting, &run, &verb.output, (None, &Placed::default()))?;
     Ok(0)
 }

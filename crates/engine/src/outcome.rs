@@ -354,6 +354,8 @@ pub struct PhaseOutcome {
     pub reported_steps: Vec<Option<f64>>,
     /// Text that the program printed on standard output and on standard error, as far as it was kept.
     pub printed: [String; 2],
+    /// Sentences of the program against its own figures, for the reader of a report.
+    pub told: Vec<String>,
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).
@@ -395,6 +397,7 @@ impl PhaseOutcome {
             reported: Vec::new(),
             reported_steps: Vec::new(),
             printed: Default::default(),
+            told: Vec::new(),
             error: None,
             short: 0,
             engine,

@@ -292,6 +292,9 @@ fn facts(
         why => format!("{}: {why}", outcome.engine),
     };
     text.fact("engine", &engine);
+    for told in &outcome.told {
+        text.fact("note", told);
+    }
     let offered_depth = format!(
         "{} offered over all threads, {:.2} achieved",
         depth(&request.settings),

@@ -383,6 +383,9 @@ pub struct PhaseObservation {
     // One thread alone has the figures of its phase, and they are there already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<Vec<ThreadOperation>>,
+    /// Sentences of the program that was measured against its own figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
 }
 
 /// One kind of operation of one thread within a phase.

@@ -42,6 +42,8 @@ pub struct Imported {
     pub values: Vec<Option<PrintedFigure>>,
     /// Notes a reader of the figures must know.
     pub notes: Vec<String>,
+    /// Those of them that speak against the figures.
+    pub against: Vec<String>,
 }
 
 /// One tool whose results can be read.

@@ -219,6 +219,7 @@ impl Figures {
             metrics: self.metrics,
             values: self.values,
             notes: Vec::new(),
+            against: Vec::new(),
         }
     }
 

@@ -31,7 +31,7 @@ const WORDS: [&str; 23] = [
     "warnings",
 ];
 /// Several words, or signs.
-const PHRASES: [&str; 7] = [
+const PHRASES: [&str; 11] = [
     "^c",
     "no space left",
     "non-zero status",
@@ -39,6 +39,10 @@ const PHRASES: [&str; 7] = [
     "timed out",
     "queue depth will be capped",
     "time limit is exceeded",
+    "verify: bad ",
+    "verify type mismatch",
+    "bad pattern block",
+    "attained=no",
 ];
 /// Most doubts that are said of one text: more would hide the first.
 const NOTES_MAX: usize = 5;
@@ -49,7 +53,9 @@ pub(super) fn note(text: &str, results: &mut [Imported]) {
         for result in results.iter_mut() {
             // An importer that knows its tool has said it in better words.
             if !result.notes.iter().any(|note| note.contains(&doubt)) {
-                result.notes.push(format!("the text says: {doubt}"));
+                let note = format!("the text says: {doubt}");
+                result.against.push(note.clone());
+                result.notes.push(note);
             }
         }
     }
@@ -88,8 +94,11 @@ fn is_doubt(line: &str) -> bool {
         let none = std::mem::replace(&mut before, found) == "0";
         !none && WORDS.contains(&found.trim_matches(['.', '-', '=']))
     });
-    let said = PHRASES.iter().any(|phrase| small.contains(phrase)) || said.any(|said| said);
-    if !said {
+    // These say nothing of how many there were.
+    if PHRASES.iter().any(|phrase| small.contains(phrase)) || has_error_number(&small) {
+        return true;
+    }
+    if !said.any(|said| said) {
         return false;
     }
     // "errors: 0 (0.00 per sec.)" is none.
@@ -99,6 +108,14 @@ fn is_doubt(line: &str) -> bool {
         .peekable();
     let counted = numbers.peek().is_some() && small.contains([':', '=']);
     !(counted && numbers.all(|number| number.trim_matches(['0', '.']).is_empty()))
+}
+
+/// Returns true for `err=5/file:…` and `err= 5`, and not for `err= 0`.
+fn has_error_number(line: &str) -> bool {
+    line.split("err=").skip(1).any(|rest| {
+        let digits = rest.trim_start().trim_start_matches('-');
+        digits.starts_with(|c: char| ('1'..='9').contains(&c))
+    })
 }
 
 #[cfg(test)]
@@ -116,6 +133,10 @@ mod tests {
             "Warning: Statistical outliers were detected.",
             "progress: 5.0 s, 1023.4 tps, lat 9.7 ms stddev 3.1, 10 failed",
             "pgbench: error: client 2 aborted in command 5",
+            "verify: bad header rand_seed 123, wanted 456 at file x.0.0 offset 0",
+            "fio: pid=123, err=5/file:io_u.c:1845, func=io_u, what=Input/output",
+            "x: (groupid=0, jobs=1): err= 5 (file:io_u.c:1845)",
+            "steadystate  : attained=no, iops=5",
         ] {
             assert_eq!(found(&format!("a: 5\n{line}\n")).len(), 1, "{line}");
         }

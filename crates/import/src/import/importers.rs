@@ -15,9 +15,12 @@ mod time;
 mod tiotest;
 mod vdbench;
 
+pub(super) use dd::is_of_dd;
+
 use std::borrow::Cow;
 
-use super::{doubts, pasted, signs, unfolded};
+use super::account::{self, Accounted};
+use super::{doubts, pasted, unfolded};
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
 /// Every importer but those of the classic tools, alphabetical.
@@ -59,23 +62,25 @@ pub fn read(
     let (once, copies) = pasted::once(&plain).unwrap_or((&plain, 1));
     let clean = pasted::cleaned(text);
     let came = if copies > 1 { once } else { &clean };
-    let mut results = read_pasted(importers, came, once, tool).map_err(|misread| ImportError {
-        // The line that the user sees.
-        line: starts
-            .get(misread.line - 1)
-            .map_or(misread.line, |at| at + 1),
+    // The line that the user sees.
+    let seen = |index: usize| starts.get(index).map_or(index, |at| *at);
+    let mut found = read_pasted(importers, came, once, tool).map_err(|misread| ImportError {
+        line: seen(misread.line - 1) + 1,
         ..misread
     })?;
-    doubts::note(once, &mut results);
-    if copies > 1 {
-        let note = format!(
-            "the text has it {copies} times, word for word: a copy is no repetition, and it counts once"
-        );
-        results
-            .iter_mut()
-            .for_each(|result| result.notes.push(note.clone()));
+    for line in &mut found.unread {
+        line.index = seen(line.index);
     }
-    Ok(results)
+    doubts::note(once, &mut found.results);
+    let copies = (copies > 1).then(|| {
+        format!(
+            "the text has it {copies} times, word for word: a copy is no repetition, and it counts once"
+        )
+    });
+    for note in account::note(&found.unread).into_iter().chain(copies) {
+        found.note(&note);
+    }
+    Ok(found.results)
 }
 
 /// Reads a text, and tries what a page or a mail may have done to its lines: `plain` without what stands around them,
@@ -85,7 +90,7 @@ fn read_pasted(
     came: &str,
     plain: &str,
     tool: Option<&str>,
-) -> Result<Vec<Imported>, ImportError> {
+) -> Result<Accounted, ImportError> {
     // What stands before each line, as its number does, stands before whole ones only.
     let whole = |text: &str| read_plain(importers, &pasted::plain(text), tool);
     // A page that was pasted whole: what is indented in it may be the output.
@@ -100,7 +105,7 @@ fn read_plain(
     importers: &[Importer],
     text: &str,
     tool: Option<&str>,
-) -> Result<Vec<Imported>, ImportError> {
+) -> Result<Accounted, ImportError> {
     let readers: Vec<&Importer> = match tool {
         // A tool that was named reads the text even where it would not recognise it: its refusal
         // names the line.
@@ -138,19 +143,22 @@ fn read_plain(
         results.extend(found);
     }
     // A tool that is named is read alone.
-    if tool.is_none() {
-        let names: Vec<&str> = readers.iter().map(|importer| importer.name).collect();
-        if let Some(mut unread) = signs::unread(text, &names) {
-            if is_foreign(text) {
-                unread.next.push_str(LANGUAGE);
-            }
-            return Err(unread);
+    let unread = match tool {
+        Some(_) => Vec::new(),
+        None => {
+            let names: Vec<&str> = readers.iter().map(|importer| importer.name).collect();
+            account::unread(text, &names).map_err(|mut unread| {
+                if is_foreign(text) {
+                    unread.next.push_str(LANGUAGE);
+                }
+                unread
+            })?
         }
-    }
+    };
     if results.is_empty() {
         return Err(unknown(importers, text));
     }
-    Ok(results)
+    Ok(Accounted { results, unread })
 }
 
 /// Advice for a text that may be in another language.

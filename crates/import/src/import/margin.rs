@@ -89,10 +89,12 @@ fn numbered(lines: &[&str]) -> Vec<bool> {
     lines.iter().map(follows).collect()
 }
 
-/// The lines without their numbers, if each but the blank ones has the one that follows the number before it.
+/// The lines without their numbers, if each but the blank ones has the one that follows the number before it, or a later
+/// one, as those have that grep(1) found.
 pub(super) fn unnumbered<'a>(lines: &'a [Cow<'_, str>]) -> Option<Vec<&'a str>> {
     let file = file_before_numbers(lines)?;
     let (mut bare, mut last) = (Vec::with_capacity(lines.len()), None);
+    let (mut gaps, mut found, mut close) = (false, true, false);
     for line in lines {
         // nl(1) gives blank lines no number.
         let rest = line.strip_prefix(file).unwrap_or(line);
@@ -100,12 +102,20 @@ pub(super) fn unnumbered<'a>(lines: &'a [Cow<'_, str>]) -> Option<Vec<&'a str>> 
             bare.push("");
             continue;
         }
-        let (number, rest) = number(rest)?;
-        if last.is_some_and(|last: u64| last.checked_add(1) != Some(number)) {
+        let (number, text) = number(rest)?;
+        let follows = last.is_none_or(|last: u64| last.checked_add(1) == Some(number));
+        gaps |= !follows;
+        found &= rest.strip_suffix(text) == Some(format!("{number}:").as_str());
+        close |= text.starts_with(|c: char| !c.is_whitespace());
+        if last.is_some_and(|last| last >= number) {
             return None;
         }
         last = Some(number);
-        bare.push(rest);
+        bare.push(text);
+    }
+    // A list of a tool's own has a blank behind each number.
+    if gaps && !(found && close) {
+        return None;
     }
     let numbered = lines.iter().filter(|line| !line.trim().is_empty()).count();
     (numbered > 1).then_some(bare)

@@ -8,6 +8,7 @@
 //! Units inside: bytes, ns, B/s. This room reads texts and nothing else; files, the store and the
 //! terminal are the business of others.
 
+mod account;
 mod doubts;
 mod importers;
 mod margin;

@@ -458,6 +458,8 @@ mod tests {
             plain("     1\ta: 1\n     2\t  b: 2\n       \n     3\tc\n").trim_end(),
             "a: 1\n  b: 2\n\nc"
         );
+        let found = "3:a: 1\n4:  b: 2\n17:c\n";
+        assert_eq!(plain(found), "a: 1\n  b: 2\nc\n");
         for own in [
             "1 2 3\n2 3 4\n",
             "1+0 records in\n2+0 records out\n",

@@ -4,6 +4,7 @@
 //! A break is undone by its cause: the next word did not fit any more. At which width is not told, so every width is
 //! tried. Where two of them give other figures, nothing is read: a wrong figure would look right.
 
+use super::account::Accounted;
 use super::margin;
 use stackrace_base::printed::text::cut;
 use stackrace_base::printed::{ImportError, Imported};
@@ -26,6 +27,9 @@ const BY_CHANCE: usize = 3;
 const NOTE: &str = "the lines of the text had been folded, and were put together";
 /// Advice where nothing can be read.
 const NEXT: &str = "the lines were folded; paste the output unfolded, or attach the file";
+/// The same where it may have another reason.
+const IF_FOLDED: &str =
+    "or if its lines were folded on the way, paste it unfolded, or attach the file";
 
 /// Way in which a line was broken in two.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +44,7 @@ enum Break {
 
 /// What a text says with its lines put together in one way.
 struct Reading {
-    results: Vec<Imported>,
+    found: Accounted,
     joined: Joined,
 }
 
@@ -68,11 +72,11 @@ fn foldable(text: &str) -> Option<Vec<&str>> {
 /// together, or more than one.
 pub(super) fn read(
     layouts: [&str; 2],
-    first: Result<Vec<Imported>, ImportError>,
-    reader: impl Fn(&str) -> Result<Vec<Imported>, ImportError>,
-) -> Result<Vec<Imported>, ImportError> {
+    first: Result<Accounted, ImportError>,
+    reader: impl Fn(&str) -> Result<Accounted, ImportError>,
+) -> Result<Accounted, ImportError> {
     let (mut found, mut tried) = (Vec::new(), Vec::new());
-    let (mut folded, mut margin) = (None, None);
+    let (mut folded, mut margin, mut needed) = (false, None, None);
     // Of JSON with a mark before each line no break means anything either.
     let texts: Option<Vec<Vec<&str>>> = layouts.iter().map(|layout| foldable(layout)).collect();
     for lines in texts.into_iter().flatten() {
@@ -90,22 +94,31 @@ pub(super) fn read(
                 // What contradicts itself is not mended by lines elsewhere.
                 (Ok(_), Err(refused))
                     if refused.contradiction && !joined.has_part(refused.line) => {}
-                (Ok(results), Ok(plain)) if !joined.margin && !says_more(&results, plain) => {}
-                (Ok(results), _) => {
+                (Ok(whole), Ok(plain))
+                    if !joined.margin && !says_more(&whole.results, &plain.results) => {}
+                (Ok(whole), _) => {
                     let other = joined.other_way(&lines);
                     let other = other.and_then(|other| {
-                        let results = reader(&other.text).ok()?;
+                        let found = reader(&other.text).ok()?;
                         Some(Reading {
-                            results,
+                            found,
                             joined: other,
                         })
                     });
-                    found.push(Reading { results, joined });
+                    found.push(Reading {
+                        found: whole,
+                        joined,
+                    });
                     found.extend(other);
                 }
                 // What was refused is understood now, and what went on in the line behind it with it.
-                (Err(misread), Err(refused)) if joined.begin_of(misread.line) > refused.line => {
-                    folded.get_or_insert(break_at);
+                (Err(misread), Err(refused))
+                    if joined.begin_of(misread.line) > refused.line
+                        && joined.has_part(refused.line)
+                        && *needed
+                            .get_or_insert_with(|| is_needed(layouts[1], refused, &reader)) =>
+                {
+                    folded = true;
                 }
                 (Err(_), _) => {}
             }
@@ -115,14 +128,34 @@ pub(super) fn read(
     found.retain(|reading| margin.is_none() || reading.joined.margin);
     let doubt = found.first().map(|reading| reading.joined.first_break());
     let doubt = doubt.or(margin);
-    match (first, doubt.or(folded)) {
+    match (first, doubt) {
+        (Err(refused), None) if folded => Err(maybe_folded(refused)),
         (Err(refused), None) => Err(refused),
         (Ok(plain), None) => Ok(plain),
         (first, Some(break_at)) => match likeliest(found) {
-            Some(reading) => Ok(noted(reading.results)),
+            Some(reading) => Ok(reading.noted()),
             None => Err(unreadable(first.err(), break_at, layouts[0])),
         },
     }
+}
+
+/// Refusal of a text that is read further with some of its lines put together: that is a sign, and no more.
+fn maybe_folded(refused: ImportError) -> ImportError {
+    let next = format!("{}; {IF_FOLDED}", refused.next);
+    ImportError { next, ..refused }
+}
+
+/// Returns true if a text is not read any further without the line that was refused. Otherwise one that was put to it
+/// may only have hidden it: that shows no fold.
+fn is_needed(
+    text: &str,
+    refused: &ImportError,
+    reader: &impl Fn(&str) -> Result<Accounted, ImportError>,
+) -> bool {
+    let lines = text.split('\n').enumerate();
+    let lines = lines.map(|(at, line)| if at + 1 == refused.line { "" } else { line });
+    let without = lines.collect::<Vec<_>>().join("\n");
+    reader(&without).is_err_and(|misread| misread.line <= refused.line)
 }
 
 /// Refusal of a text whose lines were folded: where it was refused as it stands, or at the first line that was broken.
@@ -251,7 +284,7 @@ fn likeliest(mut found: Vec<Reading>) -> Option<Reading> {
         let known = found[..at].iter();
         if known
             .clone()
-            .any(|known| same(&known.results, &found[at].results))
+            .any(|known| same(&known.found.results, &found[at].found.results))
         {
             found.remove(at);
         } else {
@@ -271,11 +304,16 @@ fn likeliest(mut found: Vec<Reading>) -> Option<Reading> {
     found.pop()
 }
 
-fn noted(mut results: Vec<Imported>) -> Vec<Imported> {
-    results
-        .iter_mut()
-        .for_each(|it| it.notes.push(NOTE.to_owned()));
-    results
+impl Reading {
+    /// What was found, with a note, and with the lines of the text as it came.
+    fn noted(self) -> Accounted {
+        let mut found = self.found;
+        for line in &mut found.unread {
+            line.index = self.joined.begin_of(line.index + 1);
+        }
+        found.note(NOTE);
+        found
+    }
 }
 
 /// The widths at which the lines may have been folded, and the ways: none of them is longer, if it could be broken.
@@ -317,6 +355,10 @@ fn columns(line: &str) -> usize {
 /// Returns true if the second of two lines may go on the first one, which was broken at this width.
 fn goes_on(line: &str, next: &str, width: usize, way: Break) -> bool {
     if line.trim().is_empty() || next.trim().is_empty() {
+        return false;
+    }
+    // Rows of one table are as long as each other, and each of them is whole.
+    if line.trim_end().ends_with('|') && next.trim_start().starts_with('|') {
         return false;
     }
     let word = next.split(' ').next().unwrap_or_default();
@@ -362,6 +404,7 @@ fn joined(
 fn same(one: &[Imported], other: &[Imported]) -> bool {
     let bare = |it: &Imported| Imported {
         notes: Vec::new(),
+        against: Vec::new(),
         ..it.clone()
     };
     one.iter().map(bare).eq(other.iter().map(bare))

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use stackrace_engine::PhaseOutcome;
 
 use super::ran;
-use super::reported::{Printed, ReportedFigure};
+use super::reported::{Printed, ReportedFigure, told_in};
 use crate::tools::importers;
 use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
@@ -180,6 +180,11 @@ fn known(settings: &Settings, tool: &str) -> Result<(), Refusal> {
     if names.any(|name| name == tool) {
         return Ok(());
     }
+    if tool.contains('(') {
+        let what = format!("\"{tool}\" is a pattern, and parse takes the name of a tool");
+        let help = "write it as a metric, --metric 'NAME=PATTERN', and leave out parse";
+        return Err(settings.refuse("parse", what, help));
+    }
     Err(unknown_word(
         settings.span_of("parse"),
         &format!("the output of \"{tool}\" cannot be read"),
@@ -324,8 +329,14 @@ impl Workload for OwnCommand {
         let mut steps: Vec<Option<f64>> = own.iter().map(|found| Some(found.step)).collect();
         reported.extend(ran::values(&ran, elapsed_ns));
         steps.extend(ran::steps(&ran));
+        let parsed = self.figures.iter().any(ReportedFigure::is_imported);
+        let told = match parsed {
+            true => told_in(printed, tool).map_err(trouble)?,
+            false => Vec::new(),
+        };
         Ok(PhaseOutcome {
             reported_steps: steps,
+            told,
             ..ran::outcome(&argv, Some(&ran), elapsed_ns, reported)
         })
     }

@@ -213,6 +213,7 @@ impl Workload for Fio {
                 .iter()
                 .map(|figure| figure.map(|figure| figure.step))
                 .collect(),
+            told: figures.told,
             // Which fio it was is part of what was measured.
             engine_why: format!("{}: {}", figures.version, outcome.engine_why),
             ..outcome

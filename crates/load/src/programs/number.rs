@@ -9,8 +9,10 @@ use stackrace_base::printed::PrintedFigure;
 use stackrace_base::printed::text::cut;
 use stackrace_base::unit::written_step;
 
-/// Advice on a pattern that does not catch one whole number.
-const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
+/// Pattern of a number, which most people write.
+const PATTERN: &str = "([0-9.]+)";
+/// Advice where a version or an address was caught.
+const NAMED: &str = "it looks like a version or a name: say in the pattern what stands before the figure, as in tps = ([0-9.]+)";
 
 /// Points, and what stands between groups of three, in any language.
 const MARKS: &str =
@@ -34,7 +36,18 @@ pub(super) fn found(
 ) -> Result<PrintedFigure, String> {
     let word = text[at.clone()].trim();
     let shown = cut(word);
-    let figure = written(word)?.ok_or_else(|| format!("\"{shown}\" is no number: {WHOLE}"))?;
+    let figure = written(word)?.ok_or_else(|| {
+        let points = word
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let next = match points {
+            true => NAMED.to_owned(),
+            false => {
+                format!("let the group of the pattern catch digits and a point, as in {PATTERN}")
+            }
+        };
+        format!("\"{shown}\" is no number: {next}")
+    })?;
     let begin = at.start + (text[at.clone()].len() - text[at.clone()].trim_start().len());
     let (before, after) = (&text[..begin], &text[begin + word.len()..]);
     let grouped = in_blank_groups(before, word, after);
@@ -45,15 +58,11 @@ pub(super) fn found(
         ));
     }
     if is_part(before, after) {
-        let ends = |c: char| c.is_whitespace() || "=:;()[]{}<>|\"".contains(c);
-        let from = before.rfind(ends).map_or(0, |end| {
-            end + before[end..].chars().next().map_or(1, char::len_utf8)
-        });
-        let to = after.find(ends).unwrap_or(after.len());
-        let whole = format!("{}{word}{}", &before[from..], &after[..to]);
+        let whole = around(before, word, after);
         return Err(format!(
-            "\"{shown}\" is only a part of \"{}\": {WHOLE}",
-            cut(&whole)
+            "\"{shown}\" is only a part of \"{}\": {}",
+            cut(&whole),
+            advice(&whole)
         ));
     }
     // The prefix changes from run to run with the size of the figure: 999, then 1.00k.
@@ -66,6 +75,63 @@ pub(super) fn found(
         ));
     }
     Ok(figure)
+}
+
+/// The word that a number is a part of, with the colons of a time.
+fn around(before: &str, word: &str, after: &str) -> String {
+    let ends = |c: char| c.is_whitespace() || "=;()[]{}<>|\"".contains(c);
+    let from = before.rfind(ends).map_or(0, |end| {
+        end + before[end..].chars().next().map_or(1, char::len_utf8)
+    });
+    let to = after.find(ends).unwrap_or(after.len());
+    let whole = format!("{}{word}{}", &before[from..], &after[..to]);
+    let digits = |part: &str| {
+        part.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    // A name has a colon behind it, and a sentence one at its end.
+    let named = whole
+        .rsplit_once(':')
+        .filter(|_| !whole.split(':').all(digits));
+    let number = |part: &str| part.contains(word);
+    match named {
+        Some((_, behind)) if number(behind) => behind.to_owned(),
+        Some((before, _)) => before.rsplit(':').next().unwrap_or(before).to_owned(),
+        None => whole,
+    }
+}
+
+/// What to do about a pattern that catches a part of a word.
+fn advice(whole: &str) -> String {
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let any = |signs: &[char]| {
+        whole.match_indices(signs).any(|(at, sign)| {
+            digit(whole[..at].chars().next_back()) && digit(whole[at + sign.len()..].chars().next())
+        })
+    };
+    let begins = whole.chars().next();
+    if any(&[':', 'h', 'm']) {
+        return "a time of hours and minutes is no number: have it print seconds (time -p does), or JSON"
+            .to_owned();
+    }
+    if matches!(begins, Some('-' | '+' | '\u{2212}')) {
+        return "a figure with a sign has no ratio to another: name one that is above 0".to_owned();
+    }
+    if any(&['e', 'E']) || whole.contains("e-") || whole.contains("e+") {
+        return "let the group catch the power of ten as well, as in ([0-9.]+e[-+]?[0-9]+)"
+            .to_owned();
+    }
+    let points = whole.matches('.').count();
+    let letters = whole.contains(|c: char| c.is_ascii_alphabetic());
+    if points > 1 || letters && whole.contains('-') || matches!(begins, Some('v' | 'V')) {
+        return NAMED.to_owned();
+    }
+    if any(&[',', '\'', '_']) || whole.contains(|c: char| !c.is_ascii() && MARKS.contains(c)) {
+        return "have it print plain digits (LC_ALL=C), or let the group catch all of it, as in ([0-9,.]+)".to_owned();
+    }
+    format!(
+        "let the group catch all of it, as in {PATTERN}, and say in the pattern what stands before it"
+    )
 }
 
 /// Letters behind a number that multiply it, or give it another unit of time; `None` if there are none.
@@ -339,8 +405,18 @@ mod tests {
             ("took 1.02 min", "1.02", "followed by \"min\""),
             ("real 1m2.5s", "1", "only a part of \"1m2.5s\""),
             ("real 1m2.5s", "2.5", "only a part of \"1m2.5s\""),
-            ("took 1:02.5", "1", "only a part of"),
-            ("took 1:02.5", "02.5", "only a part of"),
+            ("took 1:02.5", "1", "only a part of \"1:02.5\""),
+            ("took 1:02.5", "02.5", "only a part of \"1:02.5\""),
+            ("took: 1:02:03", "02", "only a part of \"1:02:03\""),
+            ("t 1:05.3", "1", "print seconds"),
+            ("t 1m5.3s", "5.3", "print seconds"),
+            ("gain: -3", "3", "has no ratio"),
+            ("1.5e+06 op/s", "1.5", "([0-9.]+e[-+]?[0-9]+)"),
+            ("8e-05 op/s", "8", "([0-9.]+e[-+]?[0-9]+)"),
+            ("sysbench 1.0.20 (using", "1.0", "what stands before"),
+            ("fio-3.33", "3.33", "what stands before"),
+            ("rate=1,234 MB/s", "1", "([0-9,.]+)"),
+            ("rate 1'234", "1", "LC_ALL=C"),
             ("rate 1'234", "1", "only a part of"),
             ("rate 1\u{202f}234", "234", "only a part of"),
             ("rate 1\u{b7}234", "1", "only a part of"),
@@ -361,6 +437,31 @@ mod tests {
         ] {
             let error = caught(text, number, "").unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    /// Who wrote ([0-9.]+) is told something else than to write it.
+    #[test]
+    fn the_pattern_that_was_written_is_no_advice() {
+        for (text, number) in [
+            ("t 1:05.3", "1"),
+            ("t 1:05.3", "05.3"),
+            ("real 1m2.5s", "2.5"),
+            ("1.5e+06 op/s", "1.5"),
+            ("gain: -3", "3"),
+            ("rate 1'234", "234"),
+            ("rate=1,234 MB/s", "1"),
+            ("sysbench 1.0.20x", "1.0.20"),
+            ("v1.2 rate", "1.2"),
+            ("from 10.0.0.1: 5", "10.0.0.1"),
+            ("wait...", "..."),
+        ] {
+            let Err(error) = caught(text, number, "") else {
+                continue;
+            };
+            assert!(!error.contains("as in ([0-9.]+)"), "{text}: {error}");
+            let part = format!("\"{number}\" is only a part of \"{number}\"");
+            assert!(!error.contains(&part), "{text}: {error}");
         }
     }
 }

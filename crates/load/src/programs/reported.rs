@@ -5,7 +5,7 @@ use regex::Regex;
 use super::number;
 use crate::tools::importers;
 use stackrace_base::event::{Better, MetricHead};
-use stackrace_base::printed::{PrintedFigure, told_apart};
+use stackrace_base::printed::{Imported, PrintedFigure, told_apart};
 use stackrace_base::unit;
 use stackrace_import::import;
 
@@ -81,6 +81,11 @@ impl ReportedFigure {
             head: MetricHead::new(name, unit, better),
             at,
         })
+    }
+
+    /// Returns true if an importer finds it.
+    pub(super) fn is_imported(&self) -> bool {
+        matches!(self.at, FoundAt::Imported(_))
     }
 
     /// Its name, unit and direction.
@@ -178,10 +183,7 @@ pub(crate) type FoundFigure = (MetricHead, Option<PrintedFigure>);
 /// # Errors
 /// It is not what the tool prints; a clause.
 pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFigure>, String> {
-    // dd and time print their results on standard error.
-    let results = import::read(importers(), printed.out, tool)
-        .or_else(|error| import::read(importers(), printed.errors, tool).map_err(|_| error))
-        .map_err(|error| format!("what it printed cannot be read: {error}"))?;
+    let results = results_in(printed, tool)?;
     // Two jobs of fio both have a throughput.
     let several = results.len() > 1;
     let names = numbered(told_apart(&results));
@@ -197,6 +199,30 @@ pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFig
         }
     }
     Ok(all)
+}
+
+/// What a text says against the figures that importers find in it, each once.
+///
+/// # Errors
+/// It is not what the tool prints; a clause.
+pub(super) fn told_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<String>, String> {
+    let mut told: Vec<String> = Vec::new();
+    for note in results_in(printed, tool)?
+        .into_iter()
+        .flat_map(|it| it.against)
+    {
+        if !told.contains(&note) {
+            told.push(note);
+        }
+    }
+    Ok(told)
+}
+
+fn results_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<Imported>, String> {
+    // dd and time print their results on standard error.
+    import::read(importers(), printed.out, tool)
+        .or_else(|error| import::read(importers(), printed.errors, tool).map_err(|_| error))
+        .map_err(|error| format!("what it printed cannot be read: {error}"))
 }
 
 /// Equal names with their place among their like: what a command does three times has three figures.

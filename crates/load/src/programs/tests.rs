@@ -9,8 +9,19 @@ use stackrace_engine::{Control, PhaseEnd, PhaseOutcome};
 use super::written;
 use crate::workload::{Place, WorkloadError};
 
+/// A figure by its name.
+type Named = (String, Option<f64>);
+
 /// Runs it, with its metrics.
-fn tried(line: &str, control: &Control) -> Result<Vec<(String, Option<f64>)>, WorkloadError> {
+fn tried(line: &str, control: &Control) -> Result<Vec<Named>, WorkloadError> {
+    measured(line, control).map(|(values, _)| values)
+}
+
+/// Runs it, with its metrics and its phases.
+fn measured(
+    line: &str,
+    control: &Control,
+) -> Result<(Vec<Named>, Vec<PhaseOutcome>), WorkloadError> {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let workload = written::workload(line).unwrap_or_else(|error| panic!("{error}"));
     let place = Place {
@@ -43,7 +54,7 @@ fn tried(line: &str, control: &Control) -> Result<Vec<(String, Option<f64>)>, Wo
     let names = workload.metrics().into_iter().map(|head| head.name);
     let values = workload.evaluate(&outcomes);
     assert_eq!(names.len(), values.len(), "{line}");
-    Ok(names.zip(values).collect())
+    Ok((names.zip(values).collect(), outcomes))
 }
 
 fn run(line: &str) -> Vec<(String, Option<f64>)> {
@@ -128,6 +139,37 @@ fn figures_are_found_by_pattern_in_json_and_by_an_importer() {
     assert_eq!(value(&values, "transactions"), 357.882384);
 }
 
+/// What `import` says of such a text comes with the figures of a command that prints it.
+#[test]
+fn what_a_parsed_text_says_against_its_figures_is_told() {
+    let golden = |name: &str| {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        root.join("tests/golden/fio")
+            .join(name)
+            .display()
+            .to_string()
+    };
+    let told = |run: &str, name: &str| {
+        let line = format!(
+            "command = {{ run = \"{run} {}\", parse = \"fio\", metrics = \"operations\", units = \"op/s\" }}",
+            golden(name)
+        );
+        let (_, outcomes) = measured(&line, &Control::default()).unwrap();
+        outcomes[0].told.join("; ")
+    };
+    let dropped = told("cat", "fio-3.25_10.98k_normal.txt");
+    assert!(
+        dropped.contains("10.0k") && dropped.contains("10963.6"),
+        "{dropped}"
+    );
+    let short = told(
+        "sed 's/short=0,0/short=0,7/'",
+        "fio-3.33_slower-than-one_normal.txt",
+    );
+    assert!(short.contains("operation(s) moved less"), "{short}");
+    assert_eq!(told("cat", "fio-3.39_seqread_normal.txt"), "");
+}
+
 #[test]
 fn a_command_that_fails_or_says_nothing_is_a_failed_trial() {
     let error = failed("command = { run = \"echo out; echo first >&2; echo why >&2; exit 3\" }");
@@ -196,6 +238,10 @@ fn what_contradicts_itself_is_refused_with_what_to_write() {
         (
             "command = { run = \"a\", parse = \"fiio\" }",
             "did you mean \"fio\"",
+        ),
+        (
+            "command = { run = \"a\", parse = \"t ([0-9.]+)\" }",
+            "--metric 'NAME=PATTERN'",
         ),
         ("git = { files = 1 }", "between 2 and 1000000"),
         ("build = { jobs = 0 }", "between 1 and 1024"),

@@ -430,7 +430,8 @@ pub(super) fn phase_fits(phase: &PhaseObservation, name: &str, since: Since) -> 
 
 /// Looks whether a trial takes no more room than one of its shape does.
 fn size_fits(trial: &Observation, bytes: u64) -> Result<(), String> {
-    let notes: usize = trial.notes.iter().map(String::len).sum();
+    let told = trial.phases.iter().flat_map(|phase| &phase.told);
+    let notes: usize = trial.notes.iter().chain(told).map(String::len).sum();
     if notes > NOTES_MAX {
         return Err(format!("{} of notes", unit::bytes(notes as u64)));
     }

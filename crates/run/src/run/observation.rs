@@ -89,6 +89,7 @@ pub(super) fn phase_observation(
             .iter()
             .map(|thread| thread.ops.iter().map(thread_operation).collect())
             .collect(),
+        told: outcome.told.clone(),
     }
 }
 

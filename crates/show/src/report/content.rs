@@ -1,6 +1,6 @@
 //! What every report says, before it has a form: tables, notes, the facts of the run.
 
-use super::figure;
+use super::{figure, told};
 use stackrace_base::event::{Ended, Preconditioned, RunStarted, WorkloadHead};
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};
@@ -167,6 +167,7 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         .into_iter()
         .map(str::to_owned)
         .for_each(&mut add);
+    told::of(record).into_iter().for_each(&mut add);
     record.notes.iter().cloned().for_each(&mut add);
     notes
 }

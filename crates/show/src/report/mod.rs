@@ -31,6 +31,7 @@ mod sheet;
 mod standing;
 mod styled;
 mod terminal;
+mod told;
 
 pub use answer::answers;
 pub use diff::{diff, diff_html, refused};

@@ -2,6 +2,7 @@
 //! operation and iteration. The summary at the end must agree with the rows.
 
 use super::mdtest::is_file_system;
+use crate::import::signs::is_ior;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
@@ -36,6 +37,8 @@ struct Output<'a> {
     /// The summary's rows as (operation, largest MiB/s).
     summary: Vec<(TextLine<'a>, &'a str, f64)>,
     summed: bool,
+    /// Number of columns of the summary.
+    summary_columns: usize,
 }
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
@@ -50,8 +53,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             });
             continue;
         }
-        if let Some(output) = outputs.last_mut() {
-            output.take(line, &words)?;
+        let is_row = is_ior(line.text.trim());
+        match outputs.last_mut() {
+            Some(output) if !(is_row && output.columns.is_empty()) => output.take(line, &words)?,
+            _ if is_row => return Err(line.refuse("the names of the columns before it")),
+            _ => {}
         }
     }
     let mut results = Vec::new();
@@ -73,6 +79,8 @@ impl<'a> Output<'a> {
         let operation = matches!(first, "write" | "read" | "remove");
         if line.text.trim() == SUMMARY {
             self.summed = true;
+        } else if self.summed && first == "Operation" {
+            self.summary_columns = words.len();
         } else if self.columns.is_empty() {
             if first == "access" && words.contains(&"bw(MiB/s)") {
                 // Columns differ between versions and options; a cell is found by the name of its
@@ -90,6 +98,10 @@ impl<'a> Output<'a> {
                 self.told.push((name, value));
             }
         } else if self.summed && operation {
+            // One of the table of results is of another run.
+            if words.len() < self.summary_columns {
+                return Err(line.refuse(format!("{} columns", self.summary_columns)));
+            }
             let largest = words.get(1).ok_or_else(|| line.refuse("Max(MiB)"))?;
             let largest = line.number(largest)?;
             self.summary.push((line, first, largest.value));

@@ -1,6 +1,7 @@
 //! mdtest 1.9, 3 and 4: the table of rates at the end, which has largest, smallest and mean of the
 //! iterations. The figure is the mean. `0.000` is a phase that was not run.
 
+use crate::import::signs::is_mdtest;
 use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
@@ -121,6 +122,9 @@ impl<'a> Output<'a> {
     }
 
     fn tell(&mut self, line: TextLine<'a>) -> Result<(), ImportError> {
+        if is_mdtest(line.text.trim()) {
+            return Err(line.refuse("\"SUMMARY rate\" before it"));
+        }
         let quotes = |text: &str| text.matches(['"', '\'']).count();
         let follows = self.command_at.is_some_and(|at| at + 1 == line.index);
         // Its words are quoted: the rest of one that was folded has quotes, or closes one.
@@ -263,6 +267,7 @@ impl<'a> Output<'a> {
             ]),
             environment: facts([("path", self.place), ("file system", self.file_system)]),
             notes,
+            against: self.notes.clone(),
             ..figures.imported("mdtest", format!("mdtest{separator}{}", self.tasks))
         }
     }

@@ -53,10 +53,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
         if let Some(word) = shell(line, "real") {
             // The three lines belong together and stand in this order in every shell.
             let part = |offset: usize, name: &str| {
-                let line = lines.get(at + offset).copied().unwrap_or(line);
-                let word = shell(line, name);
-                let word = word.ok_or_else(|| line.refuse(format!("the {name} time")))?;
-                seconds(line, word)
+                let part = lines.get(at + offset).copied().unwrap_or(line);
+                let word = shell(part, name);
+                let expected =
+                    || line.refuse(format!("the {name} time of time in a line behind it"));
+                seconds(part, word.ok_or_else(expected)?)
             };
             results.push(
                 Took {

@@ -119,3 +119,59 @@ fn a_text_that_is_wrong_for_another_reason_is_not_called_folded() {
     let rate = golden("pgbench/pgbench-15.18_tpcb.txt").replace("357.88", "357,88");
     assert!(refused(&rate).next.contains("LC_ALL=C"));
 }
+
+/// The lines of a text, each with its place, that have figures among other words.
+fn numbered(text: &str) -> Vec<(usize, &str)> {
+    let lines = text.lines().enumerate();
+    lines
+        .filter(|(_, line)| {
+            line.split_whitespace()
+                .any(|word| word.parse::<f64>().is_ok())
+        })
+        .collect()
+}
+
+/// A figure that is none is the reason, and no fold, of which nothing shows.
+#[test]
+fn a_figure_that_is_none_in_whole_lines_is_not_called_a_fold() {
+    let mut wrong = Vec::new();
+    for (name, text, _) in whole() {
+        let all = numbered(&text);
+        let step = all.len() / 12 + 1;
+        for (at, line) in all.into_iter().step_by(step) {
+            let mut words = line.split_whitespace().rev();
+            let word = words.find(|word| word.parse::<f64>().is_ok()).unwrap();
+            for other in ["inf", "-12", "nan", "0", "12MBytes", "-"] {
+                let place = line.rfind(word).unwrap();
+                let changed = format!("{}{other}{}", &line[..place], &line[place + word.len()..]);
+                let lines = text.lines().enumerate();
+                let lines = lines.map(|(i, line)| if i == at { changed.as_str() } else { line });
+                let text: String = lines.map(|line| format!("{line}\n")).collect();
+                let Err(why) = read(&text, None) else {
+                    continue;
+                };
+                if why.to_string().contains("the lines were folded") {
+                    wrong.push(format!("{name}, {other} in line {}: {why}", at + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// PostMark counts whole seconds; of none there is no rate.
+#[test]
+fn postmark_that_took_no_second_is_not_called_folded() {
+    for name in ["151_default.txt", "151_phoronix.txt", "deb153_default.txt"] {
+        let text = golden(&format!("postmark/{name}"));
+        for line in text.lines().filter(|line| line.contains(" seconds")) {
+            let Some(at) = line.find(|c: char| c.is_ascii_digit()) else {
+                continue;
+            };
+            let digits = line[at..].find(|c: char| !c.is_ascii_digit()).unwrap();
+            let none = format!("{}0{}", &line[..at], &line[at + digits..]);
+            let why = refused(&text.replacen(line, &none, 1));
+            assert!(!why.to_string().contains("folded"), "{name}: {why}");
+        }
+    }
+}

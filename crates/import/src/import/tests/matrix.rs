@@ -128,6 +128,7 @@ pub(super) fn trimmed(text: &str) -> String {
 fn told(results: &[Imported]) -> Vec<Imported> {
     let bare = |it: &Imported| Imported {
         notes: Vec::new(),
+        against: Vec::new(),
         ..it.clone()
     };
     results.iter().map(bare).collect()

@@ -9,12 +9,14 @@ mod cases;
 mod damage;
 mod elbencho;
 mod field;
+mod fio_fits;
 mod folded;
 mod kinds;
 mod matrix;
 mod pasted;
 mod repeated;
 mod stated;
+mod strays;
 
 use damage::goldens;
 

@@ -213,3 +213,29 @@ fn figures_that_contradict_each_other_are_refused_with_both_places() {
         "{refused}"
     );
 }
+
+/// Numbered by cat(1), or found by grep(1): read, or refused with what to take away.
+#[test]
+fn dd_with_numbers_before_its_lines_is_read_or_told_why_not() {
+    let text = golden("dd/coreutils-two.txt");
+    let whole = values(&read(&text, None).unwrap());
+    let lines = || text.lines().enumerate();
+    let cat: String = lines()
+        .map(|(at, line)| format!("{:6}\t{line}\n", at + 1))
+        .collect();
+    let grep: String = lines()
+        .map(|(at, line)| format!("{}:{line}\n", 7 * at + 3))
+        .collect();
+    let named: String = lines()
+        .map(|(at, line)| format!("log.txt:{}:{line}\n", 7 * at + 3))
+        .collect();
+    for numbered in [cat, grep, named] {
+        let found = read(&numbered, None).unwrap_or_else(|why| panic!("{numbered}: {why}"));
+        assert_eq!(values(&found), whole, "{numbered}");
+    }
+    let blanks: String = lines()
+        .map(|(at, line)| format!("{} {line}\n", at + 1))
+        .collect();
+    let why = refused(&blanks);
+    assert!(why.next.contains("without the number of the line"), "{why}");
+}

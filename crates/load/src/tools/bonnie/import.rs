@@ -74,6 +74,7 @@ fn imported(report: &BonnieReport) -> Imported {
         metrics: metrics(),
         values: values(report),
         notes: notes(report),
+        against: Vec::new(),
     }
 }
 

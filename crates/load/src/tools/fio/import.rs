@@ -6,7 +6,7 @@
 //! that they were made from: these count.
 
 use super::results::{Direction, JobResult};
-use super::runs::last_reports;
+use super::runs::{Last, last_reports};
 use super::{read_json as json, read_normal as normal};
 use stackrace_base::printed::text::Figures;
 use stackrace_base::printed::{ImportError, Imported, Importer};
@@ -34,7 +34,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     } else {
         normal::read(text)?
     };
-    let (jobs, left_out) = last_reports(jobs);
+    let Last {
+        jobs,
+        left_out,
+        copies,
+    } = last_reports(jobs);
     let mut results = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         let beside =
@@ -46,6 +50,11 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             if left_out > 0 {
                 result.notes.push(format!(
                     "{left_out} report(s) under way were left out: the last one has all of them in it"
+                ));
+            }
+            if copies > 0 {
+                result.notes.push(format!(
+                    "{copies} report(s) are there twice, with the same process or time and the same figures: a copy is no repetition, and it counts once"
                 ));
             }
             results.push(result);
@@ -130,7 +139,7 @@ pub(super) fn imported(
     if !direction.latency.percentiles.is_empty() {
         notes.push(format!(
             "percentiles are of {}, means and maxima of the whole latency (lat)",
-            direction.latency.of
+            direction.latency.of.words()
         ));
     }
     if others > 0 {
@@ -150,6 +159,7 @@ pub(super) fn imported(
         .to_owned(),
         settings: job.settings.clone(),
         notes,
+        against: direction.notes.clone(),
         ..figures.imported(
             "fio",
             if alone {

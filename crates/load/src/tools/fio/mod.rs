@@ -3,13 +3,16 @@
 //! The semantics are those of fio's manual and of its behaviour; no code is its.
 
 mod command;
+mod group;
 mod harmless;
 mod import;
 mod job;
 mod language;
+mod latencies;
 mod rates;
 mod read_json;
 mod read_normal;
+mod read_times;
 mod reported;
 mod results;
 mod runs;

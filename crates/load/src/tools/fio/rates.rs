@@ -3,12 +3,65 @@
 
 use super::results::{Direction, ResultLatency, Shown, per_second, ticked};
 use super::value;
-use stackrace_base::printed::text::{TextLine, agree, bytes_of};
+use stackrace_base::printed::text::{TextLine, bytes_of};
 use stackrace_base::printed::{ImportError, PrintedFigure};
+
+/// The first of fio's versions that prints the digits behind a point as they are.
+const WHOLE_SINCE: u64 = 26;
+
+/// The digits of a figure that a version of fio prints.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) enum Digits {
+    /// All that there is room for.
+    #[default]
+    Shown,
+    /// 3.0 to 3.25 print 10.98k as "10.0k".
+    Dropped,
+}
+
+impl Digits {
+    /// Those of a version, as fio calls itself: `fio-3.33`.
+    pub(super) fn of(version: &str) -> Self {
+        let minor = version.strip_prefix("fio-3.").unwrap_or_default();
+        let end = minor.find(|c: char| !c.is_ascii_digit());
+        match minor[..end.unwrap_or(minor.len())].parse::<u64>() {
+            Ok(minor) if minor < WHOLE_SINCE => Self::Dropped,
+            _ => Self::Shown,
+        }
+    }
+}
+
+/// One figure that is printed in powers of 1024 and of 1000.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair {
+    pub(super) binary: PrintedFigure,
+    pub(super) decimal: PrintedFigure,
+}
+
+impl Pair {
+    /// Reads both words, each with this unit behind its bytes.
+    pub(super) fn read(binary: &str, decimal: &str, unit: &str, digits: Digits) -> Option<Self> {
+        let read = |word: &str| amount(word.strip_suffix(unit)?, digits);
+        Some(Self {
+            binary: read(binary)?,
+            decimal: read(decimal)?,
+        })
+    }
+
+    /// Returns true if both can be of one figure: each is rounded to its own digits.
+    pub(super) fn fits(self) -> bool {
+        self.binary.agrees(self.decimal)
+    }
+}
 
 /// Reads `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice,
 /// and what it was made from.
-pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direction, ImportError> {
+pub(super) fn rates(
+    line: TextLine<'_>,
+    name: &str,
+    rest: &str,
+    digits: Digits,
+) -> Result<Direction, ImportError> {
     let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
     let (operations, rest) = rest
         .strip_prefix("IOPS=")
@@ -22,40 +75,42 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
         return Err(refuse());
     }
     let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
-    let rate_of = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
-    let (binary, decimal) = (rate_of(rate)?, rate_of(again)?);
-    let moved = amount(moved).ok_or_else(refuse)?;
+    let rate = Pair::read(rate, again, "/s", digits).ok_or_else(refuse)?;
+    let moved = amount(moved, digits).ok_or_else(refuse)?;
     let milliseconds = elapsed
         .strip_suffix("msec")
         .and_then(PrintedFigure::read)
         .ok_or_else(refuse)?
         .value;
-    // Each is cut to its own digits: of a rate of 1 MB/s that may be half of it.
-    let same = |one: PrintedFigure, other: PrintedFigure| {
-        agree(one.value, other.value) || one.agrees(other)
-    };
-    if !same(binary, decimal) {
+    if !rate.fits() {
         return Err(line.contradicts("itself: the rate is there twice, as two"));
     }
+    let printed = count(operations, digits).ok_or_else(refuse)?;
     let made = per_second(moved, milliseconds);
-    if made.is_some_and(|made| !same(binary, made)) {
+    let follows = match made {
+        Some(made) => rate.binary.agrees(made),
+        // fio makes no rate of less than a millisecond.
+        None => rate.binary.value <= 0.0 && printed.value <= 0.0,
+    };
+    if !follows {
         return Err(line.contradicts("itself: amount over time is another rate"));
     }
     // All of them rest on the same whole milliseconds.
     let finest = made
-        .map_or(binary, |made| binary.finer(made))
-        .finer(decimal);
+        .map_or(rate.binary, |made| rate.binary.finer(made))
+        .finer(rate.decimal);
     let throughput = ticked(finest, milliseconds);
     Ok(Direction {
         name: name.to_owned(),
         throughput,
-        operations: count(operations).ok_or_else(refuse)?,
+        operations: printed,
         latency: ResultLatency::default(),
         notes: Vec::new(),
         shown: Shown {
             operations: operations.to_owned(),
             milliseconds,
             moved,
+            count: 0.0,
         },
     })
 }
@@ -71,23 +126,22 @@ pub(super) fn counted(
     let count = PrintedFigure::exact(count as f64);
     let shown = &direction.shown;
     let Some(made) = per_second(count, shown.milliseconds) else {
-        // Under a millisecond the time is 0, and the printed rate is all there is.
         return Ok(());
     };
     // Bytes that the count gives, if they are those that were moved: it is confirmed then.
     let bytes = value::bytes(block, 1024).map(|block| count * block as f64);
     let bytes = bytes.filter(|bytes| bytes.agrees(shown.moved));
     let printed = direction.operations;
-    // Both were made from the same count and time, so that digits are all that may be lost.
-    let same = PrintedFigure::exact(made.value).agrees(printed);
-    if !same {
-        // Either is wrong, and nothing says which.
-        if bytes.is_none() && !agree(made.value, printed.value) {
-            return Err(line.contradicts(format!(
-                "IOPS={} of the {} before it",
-                shown.operations, direction.name
-            )));
-        }
+    let exact = PrintedFigure::exact(made.value);
+    if !exact.agrees(printed) {
+        // Digits are all that may be lost, and in no other version.
+        return Err(line.contradicts(format!(
+            "IOPS={} of the {} before it",
+            shown.operations, direction.name
+        )));
+    }
+    let strict = self::count(&shown.operations, Digits::Shown);
+    if strict.is_some_and(|strict| !exact.agrees(strict)) {
         direction.notes.push(format!(
             "fio printed IOPS={}, and {} operations in {} ms are {:.2} a second: these are taken (fio 3.0 to 3.25 drop digits)",
             shown.operations, count.value, shown.milliseconds, made.value
@@ -100,24 +154,50 @@ pub(super) fn counted(
 }
 
 /// Reads `36.8k`, `3852k`, `20033k`, `441.76`.
-pub(super) fn count(word: &str) -> Option<PrintedFigure> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match &word[digits.len()..] {
+pub(super) fn count(word: &str, digits: Digits) -> Option<PrintedFigure> {
+    let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &word[number.len()..] {
         "" => 1.0,
         "k" => 1e3,
         "M" => 1e6,
         "G" => 1e9,
         _ => return None,
     };
-    scaled(digits, factor)
+    scaled(number, factor, digits)
 }
 
 /// Reads `719MiB`, `1432MB`, `4096B`.
-pub(super) fn amount(word: &str) -> Option<PrintedFigure> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    scaled(digits, bytes_of(&word[digits.len()..])?)
+pub(super) fn amount(word: &str, digits: Digits) -> Option<PrintedFigure> {
+    let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    scaled(number, bytes_of(&word[number.len()..])?, digits)
 }
 
-fn scaled(digits: &str, factor: f64) -> Option<PrintedFigure> {
-    Some(PrintedFigure::read(digits)? * factor)
+fn scaled(number: &str, factor: f64, digits: Digits) -> Option<PrintedFigure> {
+    let figure = PrintedFigure::read(number)?;
+    let known = match (digits, number.contains('.')) {
+        (Digits::Dropped, true) => figure.no_finer_than(1.0),
+        _ => figure,
+    };
+    Some(known * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digits;
+
+    #[test]
+    fn only_the_versions_that_drop_digits_are_taken_for_such() {
+        for (version, digits) in [
+            ("fio-3.0", Digits::Dropped),
+            ("fio-3.1", Digits::Dropped),
+            ("fio-3.25", Digits::Dropped),
+            ("fio-3.25-68-g1234", Digits::Dropped),
+            ("fio-3.26", Digits::Shown),
+            ("fio-3.33", Digits::Shown),
+            ("fio-3.39-dirty", Digits::Shown),
+            ("stackrace-0.1.0 (fio-3.33 layout)", Digits::Shown),
+        ] {
+            assert_eq!(Digits::of(version), digits, "{version}");
+        }
+    }
 }

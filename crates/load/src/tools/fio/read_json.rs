@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::latencies::{PercentilesOf, Spread, contradicted};
 use super::read_normal as normal;
 use super::results::{
-    Direction, JobResult, Reported, ResultLatency, Shown, is_known, sound, ticked,
+    Direction, JobResult, Reported, ResultLatency, Shown, UNSTEADY, incomplete, is_known,
+    other_blocks, sound, ticked,
 };
 use super::spelling;
 use stackrace_base::printed::text::{self, agree};
@@ -47,6 +49,15 @@ struct Told {
     /// Sum of all directions (`unified_rw_reporting`); beside them it is only their sum.
     mixed: Option<Moved>,
     sync: Option<Synced>,
+    /// Errors that the job went on after.
+    #[serde(default)]
+    total_err: u64,
+    steadystate: Option<Steadiness>,
+}
+
+#[derive(Deserialize)]
+struct Steadiness {
+    attained: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +70,12 @@ struct Moved {
     /// Time it took, ms.
     runtime: f64,
     total_ios: u64,
+    #[serde(default)]
+    short_ios: u64,
+    #[serde(default)]
+    drop_ios: u64,
+    #[serde(default)]
+    slat_ns: Times,
     /// Missing where submission and completion are not measured apart.
     #[serde(default)]
     clat_ns: Times,
@@ -73,6 +90,8 @@ struct Synced {
 
 #[derive(Deserialize, Default)]
 struct Times {
+    #[serde(default)]
+    min: f64,
     max: f64,
     mean: f64,
     /// Missing before 3.2.
@@ -86,6 +105,16 @@ impl Times {
     /// Returns true if there are any: fio prints zeros of what it did not measure.
     fn is_told(&self) -> bool {
         self.count.map_or(self.max > 0.0, |count| count > 0)
+    }
+
+    /// The extremes and the mean, if there are any.
+    fn spread(&self) -> Option<Spread> {
+        let told = |ns: f64, step: f64| PrintedFigure::exact(ns).no_finer_than(step);
+        self.is_told().then(|| Spread {
+            least: told(self.min, 1.0),
+            mean: told(self.mean, 1e-6),
+            largest: told(self.max, 1.0),
+        })
     }
 }
 
@@ -204,21 +233,42 @@ fn job(
             ImportError::at(line, what, "a whole number is expected")
         })
     };
-    let directions = told.directions(line)?;
-    let ran_s = told.ran_s();
+    let depth = whole("iodepth")?;
+    let mut directions = told.directions(line, depth)?;
+    // What gives blocks other sizes may be said in several ways.
+    let other = [
+        "bssplit",
+        "bsrange",
+        "bs_unaligned",
+        "read_iolog",
+        "num_range",
+    ];
     let grouped = options.contains_key("group_reporting");
+    let one_size = !grouped && !other.iter().any(|name| options.contains_key(*name));
+    let block = option("bs").filter(|_| one_size).unwrap_or_default();
+    for direction in &mut directions {
+        let shown = &direction.shown;
+        let blocks = other_blocks(shown.count, block, shown.moved.value);
+        direction.notes.extend(blocks);
+        direction.notes.extend(told.notes());
+    }
+    let ran_s = told.ran_s();
     let sync = told.sync.filter(|sync| sync.lat_ns.is_told());
+    let sync = sync.map(|sync| latency(&Times::default(), &Times::default(), &sync.lat_ns));
+    if sync.as_ref().is_some_and(|sync| !is_sound(sync, depth)) {
+        return Err(contradicting(line, &told.jobname, "sync"));
+    }
     Ok(JobResult {
         line,
         group: told.groupid,
         mode: option("rw").unwrap_or("read").to_owned(),
         block: option("bs").unwrap_or("4k").to_owned(),
-        depth: whole("iodepth")?,
+        depth,
         // Without group_reporting every clone is a job of its own in the report, and each says
         // numjobs.
         jobs: if grouped { whole("numjobs")? } else { 1 },
         directions,
-        sync: sync.map(|sync| latency(&sync.lat_ns, &sync.lat_ns)),
+        sync,
         settings: spelling::facts(&options),
         reported: Reported {
             host: told.hostname,
@@ -231,7 +281,7 @@ fn job(
 
 impl Told {
     /// Returns what was moved, for each direction that was done.
-    fn directions(&self, line: usize) -> Result<Vec<Direction>, ImportError> {
+    fn directions(&self, line: usize, depth: u64) -> Result<Vec<Direction>, ImportError> {
         let apart = [
             ("read", &self.read),
             ("write", &self.write),
@@ -242,11 +292,11 @@ impl Told {
         let mut directions = Vec::new();
         for (name, moved) in apart {
             if let Some(moved) = moved.as_ref().filter(done) {
-                directions.push(direction(line, &self.jobname, name, moved)?);
+                directions.push(direction(line, &self.jobname, name, moved, depth)?);
             }
         }
         if let (true, Some(mixed)) = (directions.is_empty(), self.mixed.as_ref().filter(done)) {
-            directions.push(direction(line, &self.jobname, "mixed", mixed)?);
+            directions.push(direction(line, &self.jobname, "mixed", mixed, depth)?);
         }
         if directions.is_empty() {
             let what = format!("the job {} moved nothing", text::cut(&self.jobname));
@@ -259,6 +309,15 @@ impl Told {
         Ok(directions)
     }
 
+    /// Notes on all of the job.
+    fn notes(&self) -> Vec<String> {
+        let steady = self.steadystate.as_ref().and_then(|it| it.attained);
+        let unsteady = (steady == Some(0)).then(|| UNSTEADY.to_owned());
+        let errors = (self.total_err > 0)
+            .then(|| format!("fio says that it went on after {} error(s)", self.total_err));
+        unsteady.into_iter().chain(errors).collect()
+    }
+
     /// Returns how long it ran, s.
     fn ran_s(&self) -> f64 {
         let all = [&self.read, &self.write, &self.trim, &self.mixed];
@@ -267,7 +326,13 @@ impl Told {
     }
 }
 
-fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direction, ImportError> {
+fn direction(
+    line: usize,
+    job: &str,
+    name: &str,
+    moved: &Moved,
+    depth: u64,
+) -> Result<Direction, ImportError> {
     let seconds = moved.runtime / 1e3;
     let throughput = match (moved.bw_bytes, moved.bw) {
         (Some(bytes), _) => PrintedFigure::exact(bytes),
@@ -281,11 +346,22 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
         (None, None) => return Err(missing(line, job, name, "bw")),
     };
     let follows = |rate: f64, amount: u64| {
-        // Under a millisecond fio's runtime is 0, and no rate follows from it.
-        rate >= 0.0 && (seconds <= 0.0 || agree(rate, amount as f64 / seconds))
+        // Under a millisecond fio's runtime is 0, and it makes no rate.
+        match seconds > 0.0 {
+            true => rate >= 0.0 && agree(rate, amount as f64 / seconds),
+            false => seconds >= 0.0 && rate == 0.0,
+        }
     };
+    // The same rate in whole KiB/s.
+    let again = moved.bw.is_none_or(|kib| {
+        let off = (kib * 1024.0 - throughput.value).abs();
+        off <= 1024.0 + 0.001 * throughput.value || moved.bw_bytes.is_none()
+    });
     for (what, holds) in [
-        ("bw_bytes", follows(throughput.value, moved.io_bytes)),
+        (
+            "bw_bytes",
+            again && follows(throughput.value, moved.io_bytes),
+        ),
         ("iops", follows(moved.iops, moved.total_ios)),
     ] {
         if !holds {
@@ -299,29 +375,25 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
             ));
         }
     }
-    let times = [&moved.clat_ns, &moved.lat_ns];
-    let sound = times
-        .iter()
-        // A thousandth for rounding: the mean has decimals, the maximum has none.
-        .all(|times| times.mean >= 0.0 && times.mean <= times.max * 1.001)
-        && times.iter().all(|times| rising(times));
-    if !sound {
-        return Err(ImportError::at(
-            line,
-            format!(
-                "the latencies of {}, {name}, contradict each other",
-                text::cut(job)
-            ),
-            "give it what fio wrote, unchanged",
-        ));
+    let latency = latency(&moved.slat_ns, &moved.clat_ns, &moved.lat_ns);
+    if !is_sound(&latency, depth) {
+        return Err(contradicting(line, job, name));
     }
+    let incomplete = [
+        incomplete("short", name, moved.short_ios),
+        incomplete("dropped", name, moved.drop_ios),
+    ];
     Ok(Direction {
         name: name.to_owned(),
         throughput: ticked(throughput, moved.runtime),
         operations: ticked(PrintedFigure::exact(moved.iops), moved.runtime),
-        latency: latency(&moved.lat_ns, &moved.clat_ns),
-        notes: Vec::new(),
-        shown: Shown::default(),
+        latency,
+        notes: incomplete.into_iter().flatten().collect(),
+        shown: Shown {
+            moved: PrintedFigure::exact(moved.io_bytes as f64),
+            count: moved.total_ios as f64,
+            ..Shown::default()
+        },
     })
 }
 
@@ -340,22 +412,45 @@ fn percentiles(times: &Times) -> Vec<(f64, f64)> {
     all
 }
 
-fn rising(times: &Times) -> bool {
-    let all = percentiles(times);
-    all.iter().all(|(_, ns)| *ns >= 0.0) && all.is_sorted_by(|one, other| one.1 <= other.1)
+fn contradicting(line: usize, job: &str, name: &str) -> ImportError {
+    ImportError::at(
+        line,
+        format!(
+            "the latencies of {}, {name}, contradict each other",
+            text::cut(job)
+        ),
+        "give it what fio wrote, unchanged",
+    )
 }
 
-fn latency(whole: &Times, completion: &Times) -> ResultLatency {
-    // fio prints percentiles of clat unless a job asks for `lat_percentiles`.
-    let (of, source) = if whole.percentile.is_empty() {
-        ("the completion latency (clat)", completion)
-    } else {
-        ("the whole latency (lat)", whole)
+/// Returns true if the latencies can be true together.
+fn is_sound(latency: &ResultLatency, depth: u64) -> bool {
+    let (submission, completion) = (latency.submission, latency.completion);
+    let spreads = [latency.whole, submission, completion];
+    let fit = |whole| contradicted(whole, submission, completion, depth).is_none();
+    let of = match latency.of {
+        PercentilesOf::Whole => latency.whole,
+        PercentilesOf::Completion => completion,
     };
-    let told = |ns: f64, step: f64| PrintedFigure::exact(ns).no_finer_than(step);
+    let mut all = latency.percentiles.iter();
+    spreads.into_iter().flatten().all(Spread::is_sound)
+        && latency.whole.is_none_or(fit)
+        && latency
+            .percentiles
+            .is_sorted_by(|one, other| one.1 <= other.1)
+        && all.all(|(_, ns)| *ns >= 0.0 && of.is_none_or(|of| of.has(*ns, 1.0)))
+}
+
+fn latency(submission: &Times, completion: &Times, whole: &Times) -> ResultLatency {
+    // fio prints percentiles of clat unless a job asks for `lat_percentiles`.
+    let (of, source) = match whole.percentile.is_empty() {
+        true => (PercentilesOf::Completion, completion),
+        false => (PercentilesOf::Whole, whole),
+    };
     ResultLatency {
-        mean: whole.is_told().then(|| told(whole.mean, 1e-6)),
-        max: whole.is_told().then(|| told(whole.max, 1.0)),
+        whole: whole.spread(),
+        submission: submission.spread(),
+        completion: completion.spread(),
         percentiles: percentiles(source),
         percentile_step: 1.0,
         of,

@@ -1,11 +1,17 @@
 //! fio's normal output. Every line inside a job's part is one that fio is known to print, and a
 //! part counts only with its last line and the summary after it.
 
-use super::rates::{amount, count, counted, rates};
-use super::results::{Direction, JobResult, Reported, ResultLatency, is_known, sound};
+use super::group;
+use super::latencies::{PercentilesOf, contradicted};
+use super::rates::{Digits, amount, counted, rates};
+use super::read_times::{percentile_head, percentile_row, times, unit_ns};
+use super::results::{
+    DIRECTIONS, Direction, JobResult, Reported, ResultLatency, UNSTEADY, incomplete, is_known,
+    other_blocks, sound,
+};
 use stackrace_base::event::Fact;
+use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, cut, end, lines, size};
-use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
 const PASSED: [&str; 17] = [
@@ -27,6 +33,9 @@ const PASSED: [&str; 17] = [
     "latency  ",
     "fsync/fdatasync",
 ];
+
+/// Beginnings of such lines that stand behind the last one of a part as well.
+const BEHIND: [&str; 3] = ["errors  ", "steadystate  ", "latency  "];
 
 /// The lines about a job before the run.
 struct Announced {
@@ -82,6 +91,14 @@ struct Reader {
     jobs: Vec<JobResult>,
     /// Groups of this run whose summary was seen.
     summed: Vec<u64>,
+    /// The group whose summary this is, and the directions it told of.
+    sums: Option<(u64, Vec<&'static str>)>,
+    /// For each group, the number of jobs when its last summary was seen: later ones are of another report.
+    before: Vec<(u64, usize)>,
+    /// Number of the run and of the first job of the report whose summary this is.
+    of_report: (usize, usize),
+    /// The digits that this version prints.
+    digits: Digits,
     /// Set while a job's part is open, with how far its first line is indented.
     open: bool,
     indented: usize,
@@ -102,6 +119,11 @@ impl Reader {
         let line = without_host(whole);
         let indented = line.text.len() - line.text.trim_start().len();
         let text = line.text.trim();
+        // The lines of a summary follow each other.
+        let sums = match text.is_empty() {
+            true => None,
+            false => self.sums.take(),
+        };
         if self.sum {
             self.sum = issued(text).is_none();
         } else if text.starts_with("fio-") || text.starts_with("stackrace-") {
@@ -124,18 +146,57 @@ impl Reader {
             (self.open, self.indented) = (true, indented);
         } else if let Some(group) = line.after("Run status group ") {
             let group = group.split(' ').next().unwrap_or_default();
-            self.summed.push(line.whole(group)?);
+            let group = line.whole(group)?;
+            self.summed.push(group);
+            self.sums = Some((group, Vec::new()));
+        } else if let Some((name, rest)) = group::of(text) {
+            let sums = sums.ok_or_else(|| line.refuse("\"Run status group\" before it"))?;
+            self.sums = Some(self.of_group(line, sums, name, rest)?);
+        } else if let (true, Some(job)) = (text.contains("attained=no"), self.jobs.last_mut()) {
+            for direction in &mut job.directions {
+                direction.notes.push(UNSTEADY.to_owned());
+            }
         } else if let (true, Some(job)) = (self.open, self.jobs.last_mut()) {
             // A text may be indented as a whole: what belongs to a job is so by its first line.
             if indented > self.indented {
-                self.open = inside(line, job)?;
+                self.open = inside(line, job, self.digits)?;
             } else if !text.is_empty() {
                 return Err(line.refuse("a line of the job's part"));
             }
-        } else if text.contains("IOPS=") && text.contains("BW=") {
+        } else if is_of_part(text) {
             return Err(line.refuse("the line of a job before it: name: (groupid=…"));
         }
         Ok(())
+    }
+
+    /// Takes what a group moved in one direction; returns the summary with it.
+    fn of_group(
+        &mut self,
+        line: TextLine<'_>,
+        (group, mut told): (u64, Vec<&'static str>),
+        name: &'static str,
+        rest: &str,
+    ) -> Result<(u64, Vec<&'static str>), ImportError> {
+        if told.contains(&name) {
+            return Err(line.refuse("each direction once"));
+        }
+        if told.is_empty() {
+            let known = self.before.iter().position(|(known, _)| *known == group);
+            let before = known.map_or(0, |at| self.before.swap_remove(at).1);
+            self.of_report = (self.run, before);
+            self.before.push((group, self.jobs.len()));
+        }
+        let (run, before) = self.of_report;
+        let jobs = self.jobs.iter().skip(before);
+        let jobs = jobs.filter(|job| job.reported.run == run && job.group == group);
+        let moved = jobs.flat_map(|job| job.directions.iter().filter(|it| it.name == name));
+        let moved: Vec<&Direction> = moved.collect();
+        if moved.is_empty() && name != "mixed" {
+            return Err(line.contradicts("the jobs of the group"));
+        }
+        group::check(line, rest, self.digits, &moved)?;
+        told.push(name);
+        Ok((group, told))
     }
 
     /// Takes the version, which all of a text has to be of.
@@ -143,6 +204,7 @@ impl Reader {
         if !is_known(found) {
             return Err(line.refuse("fio-3.x"));
         }
+        self.digits = Digits::of(found);
         if *self.version.get_or_insert_with(|| found.to_owned()) != found {
             return Err(line.refuse("one version of fio: import other runs as other files"));
         }
@@ -158,6 +220,7 @@ impl Reader {
             }
             self.run += 1;
             self.summed.clear();
+            self.before.clear();
             self.asked.clear();
         }
         self.asked.push(question(line)?);
@@ -209,7 +272,7 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     let sizes = sizes.split(',').next().unwrap_or_default();
     let (low, high) = sizes.trim().split_once('-').ok_or_else(refuse)?;
     let bytes = |word: &str| {
-        amount(word)
+        amount(word, Digits::Shown)
             .map(|bytes| size(bytes.value.round() as u64))
             .ok_or_else(refuse)
     };
@@ -279,8 +342,24 @@ fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportErro
     })
 }
 
+/// Returns true if a line stands in a job's part alone.
+fn is_of_part(text: &str) -> bool {
+    let passed = |begin: &&str| text.starts_with(*begin) && !BEHIND.contains(begin);
+    // Keys of its JSON are of a report that was not pasted whole.
+    let times = ["lat (", "clat (", "sync (", "\"iops", "\"bw"];
+    // Lines of version 2 are of another run.
+    text.contains("IOPS=") && text.contains("BW=")
+        || text.starts_with("| ") && text.contains("th=[")
+        || text.contains(", aggrb=")
+        || text.contains(", runt=")
+        || PASSED.iter().any(passed)
+        || times.iter().any(|begin| text.starts_with(begin))
+        || percentile_head(text).is_some()
+        || issued(text).is_some()
+}
+
 /// Reads one line of a job's part; returns whether the part goes on.
-fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> {
+fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
     for name in ["read", "write", "trim", "mixed"] {
         if let Some(rest) = text
@@ -297,7 +376,7 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
                     name: name.to_owned(),
                     ..Direction::default()
                 },
-                false => rates(line, name, rest)?,
+                false => rates(line, name, rest, digits)?,
             };
             let ran_s = direction.shown.milliseconds / 1e3;
             job.reported.ran_s = job.reported.ran_s.max(ran_s);
@@ -305,17 +384,21 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
             return Ok(true);
         }
     }
+    let spread = || times(line, text, digits);
     if text.starts_with("lat (") && text.contains("min=") {
-        times(line, latency_of(line, job)?, text)?;
+        let (whole, depth) = (spread()?, job.depth);
+        let latency = latency_of(line, job)?;
+        if let Some(what) = contradicted(whole, latency.submission, latency.completion, depth) {
+            return Err(line.contradicts(what));
+        }
+        latency.whole = Some(whole);
     } else if text.starts_with("clat (") && text.contains("min=") {
         // Without the whole latency (gtod_cpu and its like) this is all there is.
-        times(line, &mut ResultLatency::default(), text)?;
+        latency_of(line, job)?.completion = Some(spread()?);
+    } else if text.starts_with("slat (") && text.contains("min=") {
+        latency_of(line, job)?.submission = Some(spread()?);
     } else if text.starts_with("sync (") && text.contains("min=") {
-        times(
-            line,
-            job.sync.get_or_insert_with(ResultLatency::default),
-            text,
-        )?;
+        job.sync.get_or_insert_default().whole = Some(spread()?);
     } else if percentile_head(text).is_some_and(|(what, _)| what.contains("prio")) {
         // Those of one priority: the rows below it are no figures of the whole, which ends here.
         let latency = latency_of(line, job)?;
@@ -323,13 +406,13 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
     } else if let Some((what, unit)) = percentile_head(text) {
         let unit = unit_ns(unit).ok_or_else(|| line.refuse("nsec, usec, msec or sec"))?;
         let latency = match what {
-            "sync" => job.sync.get_or_insert_with(ResultLatency::default),
+            "sync" => job.sync.get_or_insert_default(),
             _ => latency_of(line, job)?,
         };
         latency.of = match what {
-            "lat" => "the whole latency (lat)",
+            "lat" | "sync" => PercentilesOf::Whole,
             "slat" => return Ok(true),
-            _ => "the completion latency (clat)",
+            _ => PercentilesOf::Completion,
         };
         // The rows follow; their unit is kept in front of them until then.
         latency.percentiles = vec![(f64::NAN, unit)];
@@ -374,107 +457,32 @@ fn latency_of<'a>(
     last.ok_or_else(|| line.refuse("read:, write: or trim: before it"))
 }
 
-/// Reads `lat (usec): min=546, max=6878, avg=633.69, stdev=441.77`.
-fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<(), ImportError> {
-    let refuse = || line.refuse("lat (usec): min=…, max=…, avg=…, stdev=…");
-    let (_, rest) = text.split_once('(').ok_or_else(refuse)?;
-    let (unit, rest) = rest.split_once("):").ok_or_else(refuse)?;
-    let unit = unit_ns(unit).ok_or_else(refuse)?;
-    let mut found = [None; 4];
-    for (at, part) in rest.split(',').enumerate() {
-        let names = ["min", "max", "avg", "stdev"];
-        let name = *names.get(at).ok_or_else(refuse)?;
-        let value = part
-            .trim()
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix('='));
-        let stated = value.and_then(|word| count(word.trim()));
-        found[at] = Some(stated.ok_or_else(refuse)? * unit);
-    }
-    let [Some(low), Some(high), Some(mean), Some(_)] = found else {
-        return Err(refuse());
-    };
-    // Each of the three is rounded to its own digits.
-    if low.value > mean.value * 1.05 || mean.value > high.value * 1.05 {
-        return Err(line.contradicts("itself: the mean is not between min and max"));
-    }
-    (latency.mean, latency.max) = (Some(mean), Some(high));
-    Ok(())
-}
-
-/// Reads `clat percentiles (usec):`.
-fn percentile_head(text: &str) -> Option<(&str, &str)> {
-    let (what, rest) = text.split_once(" percentiles (")?;
-    // Behind figures it is another line, put to this one wrongly.
-    (!what.contains('=')).then_some(())?;
-    Some((what, rest.trim_end().strip_suffix("):")?))
-}
-
-/// Reads `|  1.00th=[  553],  5.00th=[  553], …`.
-fn percentile_row(line: TextLine<'_>, job: &mut JobResult, row: &str) -> Result<(), ImportError> {
-    let pending = |latency: &&mut ResultLatency| -> bool {
-        latency
-            .percentiles
-            .first()
-            .is_some_and(|(at, _)| at.is_nan())
-    };
-    let of_sync = job.sync.as_mut().filter(|latency| pending(latency));
-    let latency = match of_sync {
-        Some(latency) => latency,
-        None => {
-            let last = job
-                .directions
-                .last_mut()
-                .map(|direction| &mut direction.latency);
-            match last.filter(pending) {
-                Some(latency) => latency,
-                // Rows of what is passed over (submission latencies).
-                None => return Ok(()),
-            }
-        }
-    };
-    let unit = latency.percentiles[0].1;
-    for part in row.split("],") {
-        let part = part.trim().trim_end_matches(']').trim();
-        if part.is_empty() {
-            continue;
-        }
-        let pair = part.split_once("th=[").and_then(|(at, value)| {
-            let read = |word: &str| PrintedFigure::read(word.trim());
-            Some((read(at)?.value, read(value)?.value * unit))
-        });
-        let pair = pair.ok_or_else(|| line.refuse("percentiles as 1.00th=[  553]"))?;
-        if latency
-            .percentiles
-            .last()
-            .is_some_and(|last| last.0 >= pair.0 || last.1 > pair.1 && !last.0.is_nan())
-        {
-            return Err(line.contradicts("the percentiles before it: they only rise"));
-        }
-        latency.percentiles.push(pair);
-    }
-    Ok(())
-}
-
 /// Reads `183996,79019,0,0 short=…`: what was counted gives the operations per second.
 fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), ImportError> {
-    let counts: Vec<&str> = counts
-        .split(' ')
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(',')
-        .split(',')
-        .collect();
-    let [reads, writes, trims, ..] = counts.as_slice() else {
-        return Err(line.refuse("issued rwts: total=reads,writes,trims,syncs"));
+    let refuse = || line.refuse("issued rwts: total=reads,writes,trims,syncs short=… dropped=…");
+    let of_three = |list: &str| -> Option<[u64; 3]> {
+        let mut counts = list.trim_end_matches(',').split(',');
+        let mut next = || line.whole(counts.next()?).ok();
+        Some([next()?, next()?, next()?])
     };
+    let mut lists = counts.split(' ');
+    let total = lists.next().and_then(of_three).ok_or_else(refuse)?;
+    for list in lists {
+        let (what, list) = list.split_once('=').ok_or_else(refuse)?;
+        let counts = of_three(list).ok_or_else(refuse)?;
+        for (name, count) in DIRECTIONS.into_iter().zip(counts) {
+            let own = |it: &&mut Direction| it.name == name || it.name == "mixed";
+            for direction in job.directions.iter_mut().filter(own) {
+                direction.notes.extend(incomplete(what, name, count));
+            }
+        }
+    }
     if let Some(sum) = job.directions.iter().position(|it| it.name == "mixed")
         && job.directions.len() > 1
     {
         job.directions.remove(sum);
     }
-    for (name, count) in [("read", reads), ("write", writes), ("trim", trims)] {
-        let count = line.whole(count)?;
+    for (name, count) in DIRECTIONS.into_iter().zip(total) {
         // All directions as one are counted as the first.
         if job.directions.iter().all(|it| it.name == "mixed") {
             continue;
@@ -489,6 +497,12 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
         let directions = job.directions.iter_mut();
         for direction in directions.filter(|direction| direction.name == name) {
             counted(line, direction, &job.block, count)?;
+            // Jobs that are reported as one may have blocks of their own.
+            if job.jobs == 1 {
+                let moved = direction.shown.moved.value;
+                let other = other_blocks(count as f64, &job.block, moved);
+                direction.notes.extend(other);
+            }
         }
     }
     let latencies = job
@@ -499,15 +513,4 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
         latency.percentiles.retain(|(at, _)| !at.is_nan());
     }
     Ok(())
-}
-
-/// Returns the ns of a unit of time.
-fn unit_ns(unit: &str) -> Option<f64> {
-    match unit.trim() {
-        "nsec" => Some(1.0),
-        "usec" => Some(1e3),
-        "msec" => Some(1e6),
-        "sec" => Some(1e9),
-        _ => None,
-    }
 }

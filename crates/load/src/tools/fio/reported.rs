@@ -16,6 +16,8 @@ pub struct FioFigures {
     pub version: String,
     /// In the order of [`heads`]; `None` if fio has no figure of that.
     pub values: Vec<Option<PrintedFigure>>,
+    /// What fio says against them.
+    pub told: Vec<String>,
 }
 
 /// The figures that a report of this job will have, the primary one first.
@@ -59,8 +61,14 @@ pub fn figures(job: &FioJob, report: &str) -> Result<FioFigures, String> {
             job.reported.len()
         ));
     }
-    let mut values = Vec::new();
+    let (mut values, mut told) = (Vec::new(), Vec::new());
     for (one, result) in job.reported.iter().zip(&results) {
+        for note in result.directions.iter().flat_map(|it| &it.notes) {
+            let note = format!("{}: {note}", one.name);
+            if !told.contains(&note) {
+                told.push(note);
+            }
+        }
         for name in &one.directions {
             let known = figures_of(&one.nothing_yet(name)).metrics;
             let found = result.directions.iter().find(|it| it.name == *name);
@@ -75,7 +83,11 @@ pub fn figures(job: &FioJob, report: &str) -> Result<FioFigures, String> {
         }
     }
     match values.first() {
-        Some(Some(_)) => Ok(FioFigures { version, values }),
+        Some(Some(_)) => Ok(FioFigures {
+            version,
+            values,
+            told,
+        }),
         _ => Err("fio moved nothing in its first job, whose figure is the primary one".to_owned()),
     }
 }
@@ -180,6 +192,12 @@ mod tests {
         let refused = |report: &str| figures(&job, report).unwrap_err();
         assert!(refused("").contains("fio's report"));
         assert!(refused("fio: cannot open x\n").contains("the JSON"));
+        let short = REPORT.replacen("\"short_ios\" : 0", "\"short_ios\" : 3", 1);
+        let told = figures(&job, &short).unwrap().told;
+        assert_eq!(
+            told,
+            ["random: fio says that 3 read operation(s) moved less than was asked for (short)"]
+        );
         let failed = REPORT.replacen("\"error\" : 0", "\"error\" : 5", 1);
         assert!(refused(&failed).contains("error 5"));
         let other = FioJob::read("[x]\nrw=read\n").unwrap();

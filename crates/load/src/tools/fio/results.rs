@@ -1,5 +1,7 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
+use super::latencies::{PercentilesOf, Spread};
+use super::value;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{self, Figures};
 use stackrace_base::printed::{ImportError, PrintedFigure};
@@ -7,6 +9,34 @@ use stackrace_base::printed::{ImportError, PrintedFigure};
 /// Percentiles that become metrics.
 const PERCENTILES: [(f64, &str); 4] =
     [(50.0, "p50"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// The directions in fio's order.
+pub(super) const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
+
+/// Note on a job that asked for a steady state (`steadystate=`).
+pub(super) const UNSTEADY: &str =
+    "fio says that it did not reach the steady state that was asked for";
+
+/// A note on operations whose blocks are not the bytes that were moved; `None` if they are, or `block` is no one size.
+pub(super) fn other_blocks(count: f64, block: &str, moved: f64) -> Option<String> {
+    let bytes = count * value::bytes(block, 1024)? as f64;
+    (!text::agree(bytes, moved)).then(|| {
+        format!(
+            "{count} operations of {block} are {}, and fio says that {} were moved: either some had another size, or the text was changed",
+            text::size(bytes as u64),
+            text::size(moved.round() as u64)
+        )
+    })
+}
+
+/// A note on operations that moved less than they should; `None` if there are none.
+pub(super) fn incomplete(what: &str, direction: &str, count: u64) -> Option<String> {
+    let done = match what {
+        "short" => "moved less than was asked for (short)",
+        _ => "were dropped",
+    };
+    (count > 0).then(|| format!("fio says that {count} {direction} operation(s) {done}"))
+}
 
 /// One job as both outputs tell of it.
 #[derive(Debug, Clone)]
@@ -57,7 +87,7 @@ pub(super) struct Direction {
     pub(super) latency: ResultLatency,
     /// Notes that a reader must know of the figures.
     pub(super) notes: Vec<String>,
-    /// The line of rates as it was printed; empty of JSON.
+    /// The amounts as they were printed.
     pub(super) shown: Shown,
 }
 
@@ -69,6 +99,8 @@ pub(super) struct Shown {
     pub(super) milliseconds: f64,
     /// Bytes moved.
     pub(super) moved: PrintedFigure,
+    /// Operations, where JSON tells.
+    pub(super) count: f64,
 }
 
 /// Rate of so much in so many ms, per second; `None` if in no time. fio counts whole milliseconds.
@@ -85,14 +117,17 @@ pub(super) fn ticked(rate: PrintedFigure, milliseconds: f64) -> PrintedFigure {
 /// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
-    /// Mean latency from the moment fio began to submit.
-    pub(super) mean: Option<PrintedFigure>,
-    pub(super) max: Option<PrintedFigure>,
+    /// From the moment fio began to submit (lat).
+    pub(super) whole: Option<Spread>,
+    /// Time of the submission (slat).
+    pub(super) submission: Option<Spread>,
+    /// From there to the end (clat).
+    pub(super) completion: Option<Spread>,
     pub(super) percentiles: Vec<(f64, f64)>,
     /// ns of the unit in which the percentiles are whole numbers.
     pub(super) percentile_step: f64,
-    /// Name fio gives to what the percentiles are of.
-    pub(super) of: &'static str,
+    /// What the percentiles are of.
+    pub(super) of: PercentilesOf,
 }
 
 impl ResultLatency {
@@ -110,11 +145,11 @@ impl ResultLatency {
         let mut add = |word: &str, stated: Option<PrintedFigure>| {
             figures.time(format!("{name} latency {word}"), "ns", stated);
         };
-        add("mean", self.mean);
+        add("mean", self.whole.map(|whole| whole.mean));
         for (at, word) in PERCENTILES {
             add(word, self.percentile(at));
         }
-        add("max", self.max);
+        add("max", self.whole.map(|whole| whole.largest));
     }
 }
 

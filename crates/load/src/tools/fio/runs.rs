@@ -1,24 +1,45 @@
 //! Which of the jobs in a text are one: where it was asked to (`--status-interval`), a run prints the
 //! same job again and again, and each such report has all of the one before it in it.
 
-use super::results::JobResult;
+use super::results::{Direction, JobResult};
 
-/// The jobs without the reports of them under way; and how many of those were left out.
-pub(super) fn last_reports(jobs: Vec<JobResult>) -> (Vec<JobResult>, usize) {
-    let mut kept: Vec<JobResult> = Vec::new();
-    let mut left_out = 0;
+/// The jobs of a text without what says of them what another report says as well.
+#[derive(Default)]
+pub(super) struct Last {
+    pub(super) jobs: Vec<JobResult>,
+    /// Reports under way, which the last one has in it.
+    pub(super) left_out: usize,
+    /// Copies of a report that is there.
+    pub(super) copies: usize,
+}
+
+/// The last report of each job.
+pub(super) fn last_reports(jobs: Vec<JobResult>) -> Last {
+    let mut last = Last::default();
     for job in jobs {
         // The latest of the same name is the one that this may go on from.
-        let before = kept.iter().rposition(|known| is_same(known, &job));
-        match before {
-            Some(before) if goes_on(&kept[before], &job) => {
-                kept[before] = job;
-                left_out += 1;
+        let before = last.jobs.iter().rposition(|known| is_same(known, &job));
+        match before.map(|at| &mut last.jobs[at]) {
+            Some(known) if is_copy(known, &job) => last.copies += 1,
+            Some(known) if goes_on(known, &job) => {
+                *known = job;
+                last.left_out += 1;
             }
-            _ => kept.push(job),
+            _ => last.jobs.push(job),
         }
     }
-    (kept, left_out)
+    last
+}
+
+/// Returns true if two reports are one that was pasted twice: of another run some figure is another one, and its
+/// process or its time too.
+fn is_copy(one: &JobResult, other: &JobResult) -> bool {
+    let figures = |job: &JobResult| -> Vec<f64> {
+        let of = |it: &Direction| [it.throughput.value, it.operations.value];
+        job.directions.iter().flat_map(of).collect()
+    };
+    let (a, b) = (&one.reported, &other.reported);
+    a.run != b.run && a.at_s == b.at_s && a.ran_s == b.ran_s && figures(one) == figures(other)
 }
 
 fn is_same(one: &JobResult, other: &JobResult) -> bool {

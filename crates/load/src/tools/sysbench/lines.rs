@@ -42,8 +42,8 @@ const BEGINNINGS: [&str; 41] = [
     "writes/s:",
     "fsyncs/s:",
     "Throughput:",
-    "read, MiB/s:",
-    "written, MiB/s:",
+    "read, M",
+    "written, M",
     "General statistics:",
     "total ",
     "Latency (ms):",
@@ -80,8 +80,36 @@ fn is_ours(line: &str) -> bool {
 
 /// Returns true if a line has a figure of a run, which counts only with the lines before it.
 fn is_figure(line: &str) -> bool {
-    let begins = ["reads/s:", "writes/s:", "read, MiB/s:", "written, MiB/s:"];
-    begins.iter().any(|begin| line.starts_with(begin)) || line.ends_with(" Requests/sec executed")
+    let begins = [
+        "reads/s:",
+        "writes/s:",
+        "fsyncs/s:",
+        "read, M",
+        "written, M",
+        "total time:",
+        "total number of events:",
+        "total time taken by event execution:",
+        "Latency (ms):",
+        "events (avg/stddev):",
+        LAST,
+    ];
+    let row = ["min:", "avg:", "max:", "sum:", "approx."];
+    let row = row.iter().find_map(|name| line.strip_prefix(name));
+    let number = |rest: &str| {
+        let word = rest.split_whitespace().next_back().unwrap_or_default();
+        PrintedFigure::read(word.trim_end_matches("ms")).is_some()
+    };
+    begins.iter().any(|begin| line.starts_with(begin))
+        || row.is_some_and(number)
+        || line.ends_with(" Requests/sec executed")
+        || line.contains("th percentile:")
+}
+
+/// Returns true for any of the first lines of a part: a text may begin in the middle of a run.
+fn begins_part(line: &str) -> bool {
+    let line = line.trim();
+    let mut firsts = [RUNNING, FLAGS].iter().chain(&RESULTS);
+    is_banner(line) || firsts.any(|it| line.starts_with(it))
 }
 
 pub(super) fn is_banner(line: &str) -> bool {
@@ -104,6 +132,8 @@ pub(super) struct Lines<'a> {
     pub(super) all: Vec<&'a str>,
     /// The line that is read next, from 0.
     pub(super) at: usize,
+    /// The labels of this report so far, each with its line.
+    pub(super) labels: Vec<(String, usize)>,
 }
 
 impl<'a> Lines<'a> {
@@ -140,16 +170,30 @@ impl<'a> Lines<'a> {
     /// Returns what follows a label, if the next line has it.
     pub(super) fn option(&mut self, label: &str) -> Option<&'a str> {
         let rest = self.peek().strip_prefix(label)?;
+        self.labels.push((label.to_owned(), self.at));
         self.at += 1;
         Some(rest.trim())
+    }
+
+    /// A mistake in the line with the first of these labels that the report has.
+    pub(super) fn at_label(&self, labels: &[&str], what: impl Into<String>) -> ImportError {
+        let line = |label: &&str| {
+            let mut known = self.labels.iter();
+            known.find(|(known, _)| known == label).map(|(_, at)| *at)
+        };
+        match labels.iter().find_map(line) {
+            Some(at) => ImportError::at(at, what, WHOLE),
+            None => self.behind(what),
+        }
     }
 
     pub(super) fn take(&mut self, label: &str) -> Result<&'a str, ImportError> {
         self.option(label).ok_or_else(|| {
             let line: String = self.peek().chars().take(60).collect();
-            self.misread(format!(
-                "\"{label}\" should stand here, and \"{line}\" does"
-            ))
+            self.misread(match line.is_empty() {
+                true => format!("the run of sysbench ends where \"{label}\" should stand"),
+                false => format!("\"{label}\" should stand here, and \"{line}\" does"),
+            })
         })
     }
 
@@ -216,22 +260,21 @@ impl<'a> Lines<'a> {
         Ok(self.figure(number)?.of_digits(5) * 1024f64.powi(power))
     }
 
+    /// Passes over the rest of a test that has nothing to do with files.
+    pub(super) fn skip_part(&mut self) {
+        while self.all.get(self.at).is_some_and(|line| !begins_part(line)) {
+            self.at += 1;
+        }
+    }
+
     /// Goes to the next line that begins a report, or what is left of one; whether there is one.
     ///
     /// # Errors
     /// A figure of a run whose beginning is not there would be passed over.
     pub(super) fn seek_report(&mut self) -> Result<bool, ImportError> {
-        let begins = |line: &&str| {
-            let line = line.trim();
-            // Any of the first lines of a part: a text may begin in the middle of a run.
-            is_banner(line)
-                || [RUNNING, FLAGS]
-                    .iter()
-                    .chain(&RESULTS)
-                    .any(|it| line.starts_with(it))
-        };
         let rest = &self.all[self.at.min(self.all.len())..];
-        let skipped = rest.iter().position(begins).unwrap_or(rest.len());
+        let skipped = rest.iter().position(|line| begins_part(line));
+        let skipped = skipped.unwrap_or(rest.len());
         let lost = rest[..skipped]
             .iter()
             .position(|line| is_figure(line.trim()));

@@ -4,6 +4,7 @@ mod command;
 #[cfg(test)]
 mod command_tests;
 mod exact;
+mod fits;
 mod import;
 mod lines;
 mod measured;

@@ -5,11 +5,12 @@
 //! A line that is missing in the middle, or stands twice, is an error, and so are figures that
 //! contradict each other: a report put together from two is not taken for one.
 
+use super::fits::{PERCENTILE, contradiction};
 use super::lines::{FLAGS, LAST, Lines, RESULTS, RUNNING, THREADS, is_banner};
 use super::report::{
     Done, Head, Intermediate, MIB, MODE, Results, SysbenchLayout, SysbenchReport, printed,
 };
-use stackrace_base::printed::{ImportError, PrintedFigure, text};
+use stackrace_base::printed::{ImportError, text};
 
 /// Reads every run in a text; what stands before, between and after them is left out.
 ///
@@ -25,7 +26,11 @@ pub fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
     {
         all.pop();
     }
-    let mut lines = Lines { all, at: 0 };
+    let mut lines = Lines {
+        all,
+        at: 0,
+        labels: Vec::new(),
+    };
     let mut reports = Vec::new();
     while lines.seek_report()? {
         reports.extend(report(&mut lines)?);
@@ -38,11 +43,13 @@ pub fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
 
 /// Reads a report from its first line on; `None` if it is preparation, or a test of another kind.
 fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> {
+    lines.labels.clear();
     let head = match is_banner(lines.peek()) {
         true => whole_head(lines)?,
         false => Some(rest_of_head(lines)),
     };
     let Some(mut head) = head else {
+        lines.skip_part();
         return Ok(None);
     };
     let mut intermediate = Vec::new();
@@ -70,7 +77,7 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> 
     };
     match contradiction(&report) {
         None => Ok(Some(report)),
-        Some(what) => Err(lines.behind(what)),
+        Some(found) => Err(lines.at_label(found.labels, found.what).contradicting()),
     }
 }
 
@@ -341,6 +348,7 @@ fn events(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportErro
         let line = lines.next();
         let (rank, ms) = line.split_once("th percentile:").unwrap_or(("", ""));
         latency.percentile = Some((lines.count(rank)?, lines.figure(ms.trim())?));
+        lines.labels.push((PERCENTILE.to_owned(), lines.at - 1));
     }
     latency.sum = lines.number_after("sum:")?;
     Ok(())
@@ -443,104 +451,4 @@ fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], ImportError> {
         pair[1] = lines.number(deviation)?;
     }
     Ok(all)
-}
-
-/// Returns true if the bytes per second can be those of the requests.
-fn is_of_blocks(report: &SysbenchReport) -> bool {
-    let Done::Rated {
-        reads,
-        writes,
-        read,
-        written,
-        ..
-    } = report.results.done
-    else {
-        return true;
-    };
-    let block = report.head.block_bytes;
-    // Merged requests are larger, and what was cut off is not known.
-    if block <= 0.0 || report.head.merged_bytes.is_some() {
-        return true;
-    }
-    let fits = |(rate, moved): (PrintedFigure, PrintedFigure)| {
-        let (most, slack) = (rate.value * block, moved.step + rate.step * block);
-        // The last request of a file may be shorter.
-        (0.5 * most - slack..=1.01 * most + slack).contains(&moved.value)
-    };
-    [(reads, read), (writes, written)].into_iter().all(fits)
-}
-
-/// Returns true if the rates can be those of the events: each read and write is one, and an fsync may be.
-fn is_of_events(results: &Results) -> bool {
-    let Done::Rated {
-        reads,
-        writes,
-        fsyncs,
-        ..
-    } = results.done
-    else {
-        return true;
-    };
-    let (seconds, events) = (results.total_s.value, results.events as f64);
-    let requests = (reads.value + writes.value) * seconds;
-    let all = requests + fsyncs.value * seconds;
-    // Threads start and end at different moments; the first of them begins the clock.
-    let slack = 2.0 + 0.02 * seconds;
-    requests <= 1.1 * events + slack && events <= 1.1 * all + slack
-}
-
-/// Returns what cannot be true together.
-fn contradiction(report: &SysbenchReport) -> Option<String> {
-    let results = &report.results;
-    let near = |a: f64, b: f64, slack: f64| (a - b).abs() <= slack + 0.001 * a.abs().max(b.abs());
-    let counted = results.events > 0 || !report.cut_off;
-    match results.done {
-        Done::Counted { reads, writes, .. }
-            if counted && reads.saturating_add(writes) != results.events =>
-        {
-            let events = results.events;
-            return Some(format!("{reads} and {writes} are not {events} events"));
-        }
-        Done::Counted {
-            read,
-            written,
-            transferred,
-            ..
-        } if !near(read.value + written.value, transferred.value, 0.0) => {
-            let what = "what was read and written is not what was transferred";
-            return Some(what.to_owned());
-        }
-        Done::Rated { .. } if !is_of_blocks(report) => {
-            let what = "the MiB/s are not the requests of this block size";
-            return Some(what.to_owned());
-        }
-        _ => {}
-    }
-    if report.cut_off {
-        return None;
-    }
-    if !is_of_events(results) {
-        return Some("the rates are not the events over the time".to_owned());
-    }
-    let [events, _, seconds, _] = results.fairness;
-    let (threads, count) = (report.head.threads as f64, results.events as f64);
-    let latency = &results.latency;
-    // Where the number of threads was cut off, nothing can be held against it.
-    if threads > 0.0 {
-        if !near(events * threads, count, 0.01 * threads) {
-            return Some(format!("{count} events are not {threads} times {events}"));
-        }
-        if !near(seconds * threads, latency.sum / 1e3, 0.001 * threads + 0.01) {
-            let what = "the times of the threads do not add up to that of the events";
-            return Some(what.to_owned());
-        }
-    }
-    // Printed to 0.01 ms.
-    if !near(latency.mean.value * count, latency.sum, 0.006 * count + 0.2) {
-        return Some("the mean latency does not fit the sum".to_owned());
-    }
-    if latency.min > latency.mean.value + 0.01 || latency.mean.value > latency.max + 0.01 {
-        return Some("the mean latency is not between the least and the largest".to_owned());
-    }
-    None
 }

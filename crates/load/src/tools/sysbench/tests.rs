@@ -115,21 +115,86 @@ fn version_0_5_is_read_too() {
     assert_eq!(new[0].results, old[0].results);
 }
 
-/// Rates, bytes, block size, events and time of 1.0 say the same thing in several ways.
+/// Rates, bytes, block size, events and time say the same thing in several ways: the line that is at odds with the
+/// others is named.
 #[test]
-fn figures_that_contradict_each_other_are_refused() {
-    let text = &golden()["sysbench-1.0.20_rndrw.txt"];
-    for (right, wrong, why) in [
-        ("2263.82", "22638.20", "block size"),
-        ("35.37", "353.70", "block size"),
-        ("Block size 16KiB", "Block size 4KiB", "block size"),
-        ("4.0282s", "40.282s", "over the time"),
-        ("4.0282s", "0.4028s", "over the time"),
+fn figures_that_contradict_each_other_are_refused_at_the_line_that_does() {
+    let new = &golden()["sysbench-1.0.20_rndrw.txt"];
+    let old = &golden()["sysbench-0.4.12_rndrw.txt"];
+    let of_old = |label: &str| {
+        let line = old.lines().find(|line| line.trim().starts_with(label));
+        line.unwrap().to_owned()
+    };
+    let (sum, avg) = (
+        of_old("total time taken by event execution:"),
+        of_old("avg:"),
+    );
+    for (text, right, wrong, why) in [
+        (new, "2263.82", "22638.20", "block size"),
+        (new, "35.37", "353.70", "block size"),
+        (new, "23.58\n", "235.80\n", "block size"),
+        (new, "Block size 16KiB", "Block size 4KiB", "block size"),
+        (new, "4.0282s", "40.282s", "over the time"),
+        (new, "4.0282s", "0.4028s", "over the time"),
+        (
+            new,
+            "              34543",
+            "              94543",
+            "over the time",
+        ),
+        (new, "17271.5000", "27271.5000", "events"),
+        (new, "3.9885", "9.9885", "threads"),
+        (new, "7977.06", "17977.06", "threads"),
+        (new, " 0.23\n", " 2.23\n", "mean"),
+        (
+            new,
+            "                                   23.58",
+            "                                    0.18",
+            "mean",
+        ),
+        (new, " 0.47\n", " 30.47\n", "percentile"),
+        (
+            old,
+            sum.as_str(),
+            "    total time taken by event execution: 99.5",
+            "threads",
+        ),
+        (
+            old,
+            avg.as_str(),
+            "         avg:                                  9.99ms",
+            "mean",
+        ),
     ] {
         let changed = text.replacen(right, wrong, 1);
         assert_ne!(changed, *text, "{right}");
         let refused = parse(&changed).unwrap_err();
         assert!(refused.what.contains(why), "{wrong}: {refused}");
+        // A rate and its block stand in two lines, and either may be wrong.
+        if why != "block size" {
+            let at = changed.find(wrong).unwrap();
+            let line = changed[..at].matches('\n').count() + 1;
+            assert_eq!(refused.line, line, "{wrong}: {refused}");
+        } else {
+            let line = changed.lines().nth(refused.line - 1).unwrap();
+            assert!(line.contains(", MiB/s:"), "{wrong}: {refused}");
+        }
+    }
+}
+
+/// The line itself is shown, and not the one behind it.
+#[test]
+fn a_rate_in_another_unit_is_shown() {
+    let text = &golden()["sysbench-1.0.20_rndrw.txt"];
+    for name in ["read", "written"] {
+        let changed = text.replacen(&format!("{name}, MiB/s:"), &format!("{name}, MB/s: "), 1);
+        let refused = parse(&changed).unwrap_err();
+        assert!(
+            refused.what.contains(&format!("\"{name}, MB/s:")),
+            "{refused}"
+        );
+        let line = changed.lines().nth(refused.line - 1).unwrap();
+        assert!(line.contains("MB/s"), "{refused}");
     }
 }
 

@@ -490,6 +490,7 @@ fn trial(
             lateness: None,
             unissued: None,
             threads: Vec::new(),
+            told: Vec::new(),
         }],
         metrics: vec![
             Some(speed),

@@ -154,6 +154,7 @@ fn merged<'a>(
         reported: Vec::new(),
         reported_steps: Vec::new(),
         printed: [String::new(), String::new()],
+        told: Vec::new(),
         stretches: Vec::new(),
         parts: Vec::new(),
         error: None,
@@ -277,6 +278,7 @@ mod tests {
             lateness: None,
             unissued: None,
             threads: Vec::new(),
+            told: Vec::new(),
         };
         ClientMeasured {
             observation,

@@ -42,7 +42,12 @@ pub(super) fn records(line: TextLine<'_>) -> Option<Result<Records, ImportError>
     let english = [" records in", " records out"];
     if let Some(counts) = english.iter().find_map(|end| text.strip_suffix(end)) {
         let counts = counts.trim();
-        return Some(pair(counts).ok_or_else(|| line.refuse("records as 64+0")));
+        let last = counts.rsplit([' ', ':', '\t']).next().unwrap_or_default();
+        let expected = match last != counts && pair(last).is_some() {
+            true => "records as 64+0, without the number of the line and without the file's name",
+            false => "records as 64+0",
+        };
+        return Some(pair(counts).ok_or_else(|| line.refuse(expected)));
     }
     let start = text.find(|c: char| c.is_ascii_digit())?;
     let (before, rest) = text.split_at(start);
@@ -70,7 +75,10 @@ fn pair(word: &str) -> Option<Records> {
 pub(super) fn is_result(line: TextLine<'_>) -> bool {
     let text = line.text.trim();
     let rate = ["/s", "/sec)", "/秒"].iter().any(|end| text.ends_with(end));
-    let english = text.contains(" copied, ") || text.contains(TRANSFERRED);
+    // Its beginning may have been cut off.
+    let english = text.contains("copied, ") && rate
+        || text.contains(" copied, ")
+        || text.contains(TRANSFERRED);
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
     english || begins && rate && (text.contains(UNDER_WAY) || times(text))
 }

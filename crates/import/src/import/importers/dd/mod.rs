@@ -28,6 +28,12 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
+/// Returns true if dd prints such a line, in whichever language.
+pub(in crate::import) fn is_of_dd(text: &str) -> bool {
+    let line = TextLine { index: 0, text };
+    records(line).is_some() || is_result(line)
+}
+
 /// Lines that have to stand before a report's last one, in words.
 const BEFORE: &str = "\"… records in\" and \"… records out\" before it";
 

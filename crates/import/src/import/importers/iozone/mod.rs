@@ -7,6 +7,7 @@
 
 mod table;
 
+use crate::import::signs::is_iozone;
 use stackrace_base::printed::text::{TextLine, end, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer};
 use table::{Table, Unit};
@@ -102,6 +103,10 @@ impl<'a> Output<'a> {
             self.unit = Some(Unit::KibPerSecond);
         } else if text == "OPS Mode. Output is in operations per second." {
             self.unit = Some(Unit::Operations);
+        } else if text.starts_with("Output is in ") {
+            return Err(line.refuse(
+                "\"Output is in kBytes/sec\", as without -N and without a unit of your own",
+            ));
         } else if line.text.contains("Microseconds/op") || line.text.contains("throughput for") {
             // Times per operation, and the sums of throughput mode, are other figures under the same
             // names.
@@ -124,7 +129,7 @@ impl<'a> Output<'a> {
                 self.table = None;
                 self.note_command(line);
             }
-        } else if self.begun && is_figures(text) {
+        } else if self.begun && is_figures(text) || is_iozone(text) {
             return Err(line.refuse("the head of the table before it"));
         } else {
             self.above = line.text;
@@ -235,6 +240,30 @@ mod tests {
         let whole = text.trim_end();
         assert_eq!(crate::import::tests::read(whole, None).unwrap().len(), 3);
         assert_eq!(refused(&whole[..whole.len() - 1]).line, 6);
+    }
+
+    #[test]
+    fn a_figure_or_a_unit_that_is_none_is_refused_for_that_reason() {
+        let text = golden("iozone/iozone-3.489_three_tests.txt");
+        let row = text.lines().find(|line| line.trim().starts_with("4096"));
+        let row = row.unwrap();
+        let last = row.split_whitespace().last().unwrap();
+        for (from, to) in [
+            (last, "inf".to_owned()),
+            (last, format!("-{}", &last[1..])),
+            ("kBytes/sec", "MBytes/sec".to_owned()),
+        ] {
+            let at = match from == last {
+                true => text.find(row).unwrap() + row.rfind(last).unwrap(),
+                false => text.find(from).unwrap(),
+            };
+            let wide = format!("{to:>width$}", width = from.len());
+            let wrong = format!("{}{wide}{}", &text[..at], &text[at + from.len()..]);
+            let why = refused(&wrong);
+            let line = text[..at].matches('\n').count() + 1;
+            assert_eq!(why.line, line, "{to}: {why}");
+            assert!(!why.to_string().contains("folded"), "{to}: {why}");
+        }
     }
 
     #[test]
