@@ -60,7 +60,7 @@ use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_help, print_on};
 
-use stackrace_base::event::store_is_named;
+use stackrace_base::event::{program_is, store_is_named};
 use stackrace_load::tools::{self, ClassicTool, Console};
 use stackrace_machine::host;
 use stackrace_places::place::options::TypedOptions;
@@ -198,6 +198,12 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         _ => Defaults::read()?,
     };
     name_store(matches, common.store.as_deref());
+    // The one that works for another machine is not typed there.
+    if matches.subcommand_name() != Some("agent")
+        && let Ok(program) = std::env::current_exe()
+    {
+        program_is(&program);
+    }
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {

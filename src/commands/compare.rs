@@ -30,6 +30,8 @@ use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_study::purpose::{Purpose, RequiredBound};
 use stackrace_study::study::{Study, StudyTable};
 
+pub(crate) mod room;
+
 /// How long a comparison takes unless it is said, ns.
 pub(crate) const TIME_NS: u64 = 120_000_000_000;
 /// Name of its study.
@@ -42,8 +44,6 @@ const FREE_SHARE: f64 = 0.8;
 const CLIENT_LEAST: u64 = 4 << 20;
 /// Least files of a workload on each client, unless one machine alone would have fewer.
 const CLIENT_FILES_LEAST: u64 = 100;
-/// Free bytes a directory must have to be tried at all.
-const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
 pub(crate) struct ComparedPath {
@@ -54,7 +54,7 @@ pub(crate) struct ComparedPath {
     mount: MountInfo,
     /// Storage it lies on: the same until the run ends, or nothing counts.
     lies_on: StorageIdentity,
-    free: u64,
+    pub(super) free: u64,
 }
 
 /// Request for a comparison.
@@ -145,6 +145,11 @@ pub(crate) fn prepare(
         let needed = required::workloads(&request.required, &whole.workload_heads)?;
         shape = shape.needing(needed);
     }
+    // The least that a comparison of this kind takes, or what was asked for, before anything is tried.
+    let with = |bytes| study_file::made(COMPARE, made(&least(&shape, bytes)));
+    room::check(&with(request.size)?, &sides, || {
+        room::advice(&sides, |bytes| with(Some(bytes)))
+    })?;
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),
         // With sizes given, those of earlier runs do not matter.
@@ -184,6 +189,15 @@ pub(crate) fn prepare(
         interrupt,
         taken,
     })
+}
+
+/// The workloads there is time for, each with the bytes that are asked for, or with the least.
+fn least(shape: &Shape, bytes: Option<u64>) -> Vec<SizedPart> {
+    let mut parts = shape.unsized_parts();
+    for part in &mut parts {
+        part.size.bytes = bytes.unwrap_or(part.size.bytes);
+    }
+    parts
 }
 
 /// The workloads there is time for, with their sizes, found by trying them.
@@ -267,18 +281,9 @@ pub(crate) fn run(
     if let Some(short) = &prepared.short {
         observer.remark(short);
     }
-    let needed = study.trial_disk_bytes();
-    for side in &prepared.sides {
-        if needed as f64 > side.free as f64 * FREE_SHARE {
-            return Err(Failure::refused(format!(
-                "{} has {} free; this comparison needs {} and leaves a fifth free",
-                side.text,
-                unit::bytes(side.free),
-                unit::bytes(needed)
-            ))
-            .next("free space there, or give less data with --size"));
-        }
-    }
+    room::check(&study, &prepared.sides, || {
+        "free space there, or give less data with --size".to_owned()
+    })?;
     // Sizes of a run that had more time may be too large for this one.
     first_round::warn(&study.decide, prepared.round_seconds, observer);
     let host = LocalHost::new(Arc::new(|_| ()));
@@ -365,12 +370,6 @@ pub(crate) fn sides(
             .free_bytes(&path)
             .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
         let lies_on = watched::lies_on(host, &path)?;
-        if free < FREE_LEAST {
-            return Err(
-                Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
-                    .next("free space there, or choose another directory"),
-            );
-        }
         sides.push(ComparedPath {
             path,
             text,

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, sides, study_of, watched,
-    workload,
+    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, room, sides, study_of,
+    watched, workload,
 };
 use stackrace_base::event::{Better, Ended, LeftBehind};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
-use stackrace_base::setting::{Settings, Value};
+use stackrace_base::setting::{Settings, Value, advised_size};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
@@ -106,8 +106,11 @@ impl OwnProgram {
         match (&self.workload, &self.fio) {
             (Some(settings), _) if settings.owner == find_rate::NAME => {
                 let io = find_rate::SEARCHED;
+                // As large as it was, which fitted.
+                let size = settings.optional_bytes("size").ok().flatten();
+                let size = unit::bytes(size.unwrap_or(1 << 30)).replace(' ', "");
                 format!(
-                    "write another --find-rate, or give it more time: --with \"{io} mode=read size=1GiB time=5min\""
+                    "write another --find-rate, or give it more time: --with \"{io} mode=read size={size} time=5min\""
                 )
             }
             (Some(settings), _) => {
@@ -123,6 +126,16 @@ impl OwnProgram {
                     .to_owned()
             }
         }
+    }
+
+    /// What to do where there is too little room for it.
+    fn smaller(&self, sides: &[ComparedPath]) -> String {
+        if self.workload.is_none() && self.fio.is_none() {
+            return "free space there, or say what the command needs: --disk 1MiB".to_owned();
+        }
+        let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
+        let size = unit::bytes(advised_size(free)).replace(' ', "");
+        format!("free space there, or give it less data, such as size={size}")
     }
 
     /// The name of one beside it: of several of a kind, each has a number.
@@ -275,6 +288,7 @@ pub(crate) fn run(
         asked.join(&mut first)?;
     }
     check_commands(&first, own)?;
+    room::check_own(&first, &sides, &own.smaller(&sides))?;
     preflight::check_machine(context, &first)?;
     // The command may take minutes.
     let doing = caught.doing();

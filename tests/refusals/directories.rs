@@ -163,12 +163,25 @@ pub(super) fn directories_that_cannot_take_the_data_are_refused() {
     let ground = Ground::new();
     ground.make_dir("data");
     let tight = Mounted::ext4(&ground, "tight", 32);
-    refused(
-        &ground,
-        &["compare", "data", tight.text()],
-        3,
-        &["/tight has only", "free"],
-    );
+    let needs = ["/tight has", "this comparison needs"];
+    refused(&ground, &["compare", "data", tight.text()], 3, &needs);
+    for (words, advised) in [
+        (&["--size", "1 GiB"][..], "--size 2MiB"),
+        (&["--with", "random mode=write size=1GiB"], "size=4MiB"),
+        (&["--", "true"], "--disk 1MiB"),
+    ] {
+        let words = [&["compare", "data", tight.text()], words].concat();
+        refused(&ground, &words, 3, &[needs[0], needs[1], advised]);
+    }
+    // What is advised is taken.
+    for words in [
+        &["--size", "2MiB", "--print-study"][..],
+        &["--time", "1s", "--with", "random mode=write size=4MiB time=10ms"],
+        &["--time", "1s", "--disk", "1MiB", "--", "true"],
+    ] {
+        let words = [&["compare", "data", tight.text()], words].concat();
+        ground.stackrace(&words).ended(0);
+    }
     let small = Mounted::ext4(&ground, "small", 200);
     let args = ["compare", "data", small.text(), "--size", "1 GiB"];
     refused(
@@ -186,7 +199,7 @@ pub(super) fn directories_that_cannot_take_the_data_are_refused() {
         &["/fixed", "Read-only file system"],
     );
     for (directory, part) in [
-        (&tight, "/tight has only"),
+        (&tight, "/tight has"),
         (&fixed, "Read-only file system"),
     ] {
         refused(&ground, &["check", directory.text()], 3, &[part]);

@@ -132,6 +132,12 @@ pub enum RecordError {
         /// The id.
         run: String,
     },
+    /// There is no store in a directory.
+    #[error("there is no store in {}: no run was kept there", store.shown())]
+    NoStore {
+        /// The directory.
+        store: PathBuf,
+    },
     /// The store holds no runs.
     #[error("{} has no runs yet", store.shown())]
     NoRuns {
@@ -324,6 +330,9 @@ impl RecordError {
                 "use letters, digits, `-`, `_` and `.`, up to 64, for example before-upgrade; not `last`, and no beginning of a run's id"
             }
             Self::Exists { .. } => "start the run again",
+            Self::NoStore { .. } => {
+                "name the directory that a run was kept in: --store DIR; without it, the usual one is read"
+            }
             Self::NoRuns { .. } => "name another store with --store, or run a study",
             Self::Unknown { nearest, .. } if nearest.is_empty() => "use: last",
             Self::Unknown { nearest, .. } => {

@@ -254,7 +254,10 @@ pub fn check_not_in_the_lab(study: &Study) -> Result<(), Failure> {
     let error = study.refusal(Refusal::at(
         &factor.span,
         format!("the levels of \"{}\" are systems of the lab", factor.name),
-        format!("run it there: stackrace run {} --lab", study.name),
+        format!(
+            "run it there: {}",
+            study::command("run", &study.name, &["--lab"])
+        ),
     ));
     Err(Failure::refused(error.render(false)))
 }

@@ -24,6 +24,7 @@ mod quantile;
 mod read;
 mod require;
 mod schema;
+mod named;
 mod shipped;
 mod size;
 mod table;
@@ -44,6 +45,7 @@ pub use place::{HOST, SYSTEM};
 pub use read::{TEXT_MAX, made, parse};
 pub use schema::schema;
 pub use shipped::SHIPPED;
+pub use named::command;
 #[cfg(any(test, feature = "testing"))]
 pub use shipped::left_out;
 pub use size::full_size;
