@@ -16,7 +16,10 @@ use crate::support::{Ground, Said};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use shown::{COMMANDS, FIO, Shown, no_command_that_reads_makes_a_store};
-use wide::{no_line_is_broken_twice, wide_letters_and_marks_are_measured_by_what_is_seen};
+use wide::{
+    an_excerpt_of_a_study_fits_its_terminal, no_line_is_broken_twice,
+    wide_letters_and_marks_are_measured_by_what_is_seen,
+};
 
 const STUDY: &str = study!(two block sizes: "Small", "10 ms", 3);
 
@@ -488,6 +491,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted,
         no_command_that_reads_makes_a_store,
+        an_excerpt_of_a_study_fits_its_terminal,
         no_line_is_broken_twice,
         wide_letters_and_marks_are_measured_by_what_is_seen,
         colours_follow_the_environment_and_the_command_line,

@@ -155,10 +155,7 @@ fn layers(health: &Health) -> String {
             "With a second machine (--peer, or the lab)",
             names(&|one| ready(one) && one.machines > 1 && here(one)),
         ),
-        (
-            &*as_root,
-            names(&|one| ready(one) && !here(one)),
-        ),
+        (&*as_root, names(&|one| ready(one) && !here(one))),
     ] {
         if !names.is_empty() {
             text.push_str(&format!("{head}: {names}\n"));

@@ -70,6 +70,7 @@ use stackrace_remote::agent::worker;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::preflight::check_limits;
 use stackrace_show::report::Screen;
+use stackrace_study::study::excerpts_fit;
 
 /// First steps, for one who typed the name alone. It is still a mistake (code 2): a script whose variable was empty
 /// must not go on.
@@ -205,6 +206,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         program_is(&program);
     }
     let colour = defaults.colour(common.colour, matches);
+    excerpts_fit(terminal::columns(&std::io::stderr()));
     let setting = Setting {
         session: Context {
             named_by: Vec::new(),
@@ -348,7 +350,7 @@ fn works_on(verb: &str, system: &str) -> Result<(), Failure> {
 /// Refuses a command that cannot work where `/proc` is not mounted, before anything is touched: nothing would tell it
 /// what is mounted, which processes there are, and which file is open.
 fn sees_the_kernel(verb: &str, sees: bool) -> Result<(), Failure> {
-    let needs = LINUX_ALONE.contains(&verb) || ["clean", "load"].contains(&verb);
+    let needs = LINUX_ALONE.contains(&verb) || ["clean", "load", "plan"].contains(&verb);
     if sees || !needs {
         return Ok(());
     }
@@ -362,7 +364,7 @@ mod tests {
 
     #[test]
     fn without_proc_only_what_needs_none_goes_on() {
-        for verb in ["run", "compare", "clean", "load"] {
+        for verb in ["run", "compare", "clean", "load", "plan"] {
             let refused = sees_the_kernel(verb, false).unwrap_err();
             assert_eq!(refused.exit_code(), 4);
             assert!(refused.render().contains("mount -t proc proc /proc"));

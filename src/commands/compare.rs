@@ -127,6 +127,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedComparison, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, warnings, taken) = comparable(&host, request)?;
+    reach_clients(request, &sides, observer)?;
     // Before the first file is laid out: from here on, Ctrl-C has something to remove.
     let interrupt = observer.catch_interrupt(LeftBehind::FILES)?;
     let began = SystemClock.now_ns();
@@ -315,6 +316,22 @@ pub(crate) fn first_impression(time_ns: u64) -> String {
     )
 }
 
+/// Reaches the clients that are to measure: what was begun without one of them would be in vain.
+///
+/// # Errors
+/// The one that is not reached, or does not see a directory.
+pub(crate) fn reach_clients(
+    request: &CompareRequest,
+    sides: &[ComparedPath],
+    observer: &dyn Observer,
+) -> Result<(), Failure> {
+    let Some(asked) = &request.clients else {
+        return Ok(());
+    };
+    let directories: Vec<PathBuf> = sides.iter().map(|side| side.path.clone()).collect();
+    asked.reach(&directories, observer)
+}
+
 /// The directories of a comparison, and why it misleads: empty, unless it is made all the same.
 ///
 /// # Errors
@@ -421,12 +438,12 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
     );
     if warm {
         return Some(format!(
-            "{fits} and caches are kept warm: reads will come from memory, not from storage"
+            "{fits}, and caches are kept warm: reads come from memory, not from storage"
         ));
     }
     // Root drops all caches, and each trial records what stayed: there is nothing to warn of.
     (!rustix::process::geteuid().is_root()).then(|| format!(
-        "{fits}; without root only the files' own pages can be dropped before each measurement, not the file system's metadata; what was left in memory is counted beside each result, and writes end with fsync"
+        "{fits}. Without root, the file system's metadata stay in memory. The report counts what was read from there"
     ))
 }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, room, sides, study_of,
-    watched, workload,
+    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, reach_clients, room,
+    sides, study_of, watched, workload,
 };
 use stackrace_base::event::{Better, Ended, LeftBehind};
 use stackrace_base::failure::Failure;
@@ -84,13 +84,7 @@ impl OwnProgram {
             let stem = job.file.file_stem().unwrap_or_default();
             return stem.to_string_lossy().into_owned();
         }
-        let first = self.command.first().map_or("", |word| word.as_str());
-        let program = first.split_whitespace().next().unwrap_or("command");
-        let last = program.rsplit('/').next().unwrap_or(program);
-        match last.is_empty() {
-            true => "command".to_owned(),
-            false => last.to_owned(),
-        }
+        command_name(&self.command)
     }
 
     /// Its name, with the metric that it is judged by where that was chosen.
@@ -228,6 +222,52 @@ impl OwnProgram {
     }
 }
 
+/// First words of lines that say little of what runs: those of a shell, and programs that run another one.
+const SAY_LITTLE: [&str; 23] = [
+    "bash", "case", "cd", "command", "dash", "env", "eval", "exec", "export", "for", "if",
+    "ionice", "nice", "set", "sh", "source", "sudo", "test", "time", "timeout", "trap", "until",
+    "while",
+];
+
+/// Letters of a line that are its name: a table has no room for more.
+const NAME_MAX: usize = 32;
+
+/// The name of a command: its program, or what was typed, shortened, where a program does not stand first.
+fn command_name(command: &[String]) -> String {
+    let words: Vec<&str> = command
+        .iter()
+        .flat_map(|one| one.split_whitespace())
+        .collect();
+    let first = words.first().copied().unwrap_or_default();
+    let program = first.rsplit('/').next().unwrap_or(first);
+    let plain = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+    let names = program.contains(char::is_alphanumeric) && program.chars().all(plain);
+    if names && !SAY_LITTLE.contains(&program) {
+        return program.to_owned();
+    }
+    let mut typed = String::new();
+    for word in words {
+        if typed.chars().count() + word.chars().count() >= NAME_MAX {
+            let room = NAME_MAX.saturating_sub(typed.chars().count() + 2);
+            // A word that is cut in its middle is still known where it is the first one.
+            if typed.is_empty() {
+                typed.extend(word.chars().take(room));
+            }
+            typed.push_str(" …");
+            break;
+        }
+        if !typed.is_empty() {
+            typed.push(' ');
+        }
+        typed.push_str(word);
+    }
+    match typed.is_empty() {
+        true => "command".to_owned(),
+        // In a study, braces hold what is varied.
+        false => unit::signs(&typed.replace('{', "(").replace('}', ")")),
+    }
+}
+
 /// The study that compares these directories with the program, and what is measured beside it.
 fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> StudyTable {
     let names: Vec<String> = (0..own.beside.len())
@@ -277,16 +317,17 @@ pub(crate) fn run(
     let began = SystemClock.now_ns();
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, mut warnings, taken) = comparable(&host, request)?;
-    // One for the first try and for the run: Ctrl-C can be caught once.
-    let caught = Caught {
-        interrupt: observer.catch_interrupt(LeftBehind::FILES)?,
-        inner: observer,
-    };
     let mut first = study_file::made(COMPARE, study(request, &sides, own))?;
     // Before the first try: what clients cannot measure together is refused untouched.
     if let Some(asked) = &request.clients {
         asked.join(&mut first)?;
     }
+    reach_clients(request, &sides, observer)?;
+    // One for the first try and for the run: Ctrl-C can be caught once.
+    let caught = Caught {
+        interrupt: observer.catch_interrupt(LeftBehind::FILES)?,
+        inner: observer,
+    };
     check_commands(&first, own)?;
     room::check_own(&first, &sides, &own.smaller(&sides))?;
     preflight::check_machine(context, &first)?;
@@ -408,6 +449,32 @@ mod tests {
     use crate::commands::compare::{request_for, sides_of};
     use stackrace_base::setting::GivenSetting;
     use stackrace_load::programs;
+
+    #[test]
+    fn a_command_is_known_by_its_program_or_by_what_was_typed() {
+        let name = |words: &[&str]| {
+            command_name(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())
+        };
+        for (words, expected) in [
+            (&["/usr/bin/make", "-C", "/src"][..], "make"),
+            (&["g++ -O2 x.cc"], "g++"),
+            (&["{ true; }"], "( true; )"),
+            (&["cd {dir} && make"], "cd (dir) && make"),
+            (&["A=1 make"], "A=1 make"),
+            (
+                &["sh", "-c", "dd if=/dev/zero of=x"],
+                "sh -c dd if=/dev/zero of=x",
+            ),
+            (
+                &["for i in 1 2 3; do cp -r /usr/share/doc copy.$i; done"],
+                "for i in 1 2 3; do cp -r …",
+            ),
+            (&["(sleep\n1)"], "(sleep 1)"),
+            (&[""], "command"),
+        ] {
+            assert_eq!(name(words), expected, "{words:?}");
+        }
+    }
 
     #[test]
     fn a_workload_that_is_typed_means_in_the_study_what_it_means_to_load() {

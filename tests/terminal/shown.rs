@@ -132,16 +132,26 @@ pub(super) fn no_command_that_reads_makes_a_store() {
         let store = ["--store", nowhere.to_str().unwrap()];
         let said = ground.stackrace(&[words, &store].concat());
         assert!(!nowhere.exists(), "{words:?}");
-        if ["reindex", "report", "verdict", "gate", "resume"].contains(&words[0]) && !words.contains(&"no-such-run") && !words.contains(&"json") {
+        if ["reindex", "report", "verdict", "gate", "resume"].contains(&words[0])
+            && !words.contains(&"no-such-run")
+            && !words.contains(&"json")
+        {
             said.err_has("there is no store in ").err_has("--store DIR");
         }
     }
     let store = ["runs", "--store", nowhere.to_str().unwrap()];
     let runs = ground.stackrace(&store);
-    assert!(runs.ended(0).out.contains("there is no store in "), "{}", runs.out);
+    assert!(
+        runs.ended(0).out.contains("there is no store in "),
+        "{}",
+        runs.out
+    );
     // A directory of something else does not become one either.
     let other = ground.make_dir("photos");
     let store = ["reindex", "--store", other.to_str().unwrap()];
-    ground.stackrace(&store).ended(2).err_has("there is no store in ");
+    ground
+        .stackrace(&store)
+        .ended(2)
+        .err_has("there is no store in ");
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 0);
 }

@@ -239,7 +239,9 @@ mod tests {
                 words.retain(|old| new.iter().all(|word| name(word) != name(old)));
                 words.extend(new);
             }
-            let refused = workload(&shell(&words), u64::MAX).err().map(Failure::into_parts);
+            let refused = workload(&shell(&words), u64::MAX)
+                .err()
+                .map(Failure::into_parts);
             assert_eq!(refused, None, "{words:?}");
         }
     }
@@ -256,7 +258,10 @@ mod tests {
             assert_eq!(refused.map(advised), Some(vec![size.to_owned()]), "{free}");
         }
         let settings = find_rate(None, "p99 <= 5 ms", 200 << 20);
-        assert_eq!(settings.ok().unwrap().optional_bytes("size"), Ok(Some(32 << 20)));
+        assert_eq!(
+            settings.ok().unwrap().optional_bytes("size"),
+            Ok(Some(32 << 20))
+        );
     }
 
     #[test]

@@ -49,10 +49,7 @@ fn too_little(study: &Study, side: &ComparedPath, and: &str) -> Failure {
 }
 
 /// A size that fits everywhere; `of` makes the comparison with so many bytes.
-pub(super) fn advice(
-    sides: &[ComparedPath],
-    of: impl Fn(u64) -> Result<Study, Failure>,
-) -> String {
+pub(super) fn advice(sides: &[ComparedPath], of: impl Fn(u64) -> Result<Study, Failure>) -> String {
     let [most, least] = ADVISED;
     let mut sizes = std::iter::successors(Some(most), |size| Some(size / 2));
     let mut sizes = sizes.by_ref().take_while(|size| *size >= least);

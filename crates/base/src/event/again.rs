@@ -50,7 +50,9 @@ fn sudo_finds(path: &Path) -> bool {
 
 /// The beginning of a command of this program as root: `sudo stackrace`, or its whole path where that is not found.
 pub fn sudo() -> String {
-    let program = BESIDE_SUDO.get().map_or(Path::new(PROGRAM), PathBuf::as_path);
+    let program = BESIDE_SUDO
+        .get()
+        .map_or(Path::new(PROGRAM), PathBuf::as_path);
     shell(&[OsStr::new("sudo"), program.as_os_str()])
 }
 

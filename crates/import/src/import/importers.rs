@@ -68,9 +68,7 @@ pub fn read(
     })?;
     doubts::note(once, &mut results);
     if copies > 1 {
-        let note = format!(
-            "the text has it {copies} times, word for word: a copy is no repetition, and it counts once"
-        );
+        let note = format!("the text has it {copies} times, word for word. It counts once");
         results
             .iter_mut()
             .for_each(|result| result.notes.push(note.clone()));
@@ -128,7 +126,7 @@ fn read_plain(
         // The text was taken for one of this tool: to go on without a result would hide that it was
         // cut off.
         if found.is_empty() {
-            let what = format!("there is no result of {} in this text", importer.name);
+            let what = format!("this text has no result of {}", importer.name);
             return Err(ImportError::at(
                 0,
                 what,
@@ -163,7 +161,7 @@ fn unknown(importers: &[Importer], text: &str) -> ImportError {
         return ImportError::at(0, "the text is empty", "give it what the tool printed");
     };
     if text.contains('\0') {
-        let what = "this is binary data, no text that a tool printed";
+        let what = "this is binary data, not text that a tool printed";
         return ImportError::at(0, what, "give it what the tool printed on the terminal");
     }
     let begins = first.trim().to_lowercase();
@@ -187,7 +185,7 @@ fn unknown(importers: &[Importer], text: &str) -> ImportError {
     ImportError::at(
         0,
         format!(
-            "no tool is known to print a text that begins with \"{}\"",
+            "no known tool prints a text that begins with \"{}\"",
             text::cut(first)
         ),
         next,

@@ -201,7 +201,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if values.is_empty() {
         return Err(Refusal::at(
             &settings.span,
-            "sysctl says nothing that is to be set",
+            "sysctl sets nothing",
             "write sysctl = { \"vm.swappiness\" = 10 }, or leave it out",
         ));
     }
@@ -226,7 +226,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             if name != of_writers && begins >= stops {
                 return Err(settings.refuse(
                     name,
-                    format!("with {name} = {begins} and {of_writers} = {stops} the kernel goes by half of the second"),
+                    format!("with {name} = {begins} and {of_writers} = {stops} the kernel takes half of the second in place of the first"),
                     format!("write a {name} below {stops}"),
                 ));
             }

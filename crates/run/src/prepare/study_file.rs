@@ -153,21 +153,21 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
         ))
         .next("check that it is the right file")),
         Err(error) => {
-            let shipped: Vec<&str> = study::SHIPPED.iter().map(|(name, _)| *name).collect();
             // Only where it is likely: a path is no misspelt name.
-            let near = shipped
+            let near = study::SHIPPED
                 .iter()
-                .map(|shipped| (strsim::jaro_winkler(name, shipped), *shipped))
+                .map(|(shipped, _)| (strsim::jaro_winkler(name, shipped), *shipped))
                 .filter(|(likeness, _)| *likeness > 0.8)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
-            let near = near.map_or_else(String::new, |(_, it)| {
-                format!("did you mean \"{it}\"? Else ")
-            });
+            let next = match near {
+                Some((_, near)) => format!("did you mean \"{near}\"? All that ship: "),
+                None => {
+                    "name a file, or a study that ships, such as demo; all of them: ".to_owned()
+                }
+            };
             Err(
-                Failure::refused(format!("cannot read the study {name}: {error}")).next(format!(
-                    "{near}name a file, or a study that ships: {}",
-                    shipped.join(", ")
-                )),
+                Failure::refused(format!("cannot read the study {name}: {error}"))
+                    .next(format!("{next}stackrace show studies")),
             )
         }
     }

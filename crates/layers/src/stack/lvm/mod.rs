@@ -289,7 +289,7 @@ impl Lvm {
             let found = data.get(column);
             if found != asked {
                 return Err(LayerError::refused(
-                    format!("the volume has {column} = {found} although {asked} was asked"),
+                    format!("the volume has {column} = {found} although {asked} was asked for"),
                     "",
                 ));
             }

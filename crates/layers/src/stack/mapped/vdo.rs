@@ -97,7 +97,7 @@ struct Vdo {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let logical = settings.optional_bytes("logical-size")?;
     if let Some(bytes) = logical.filter(|bytes| *bytes == 0 || !bytes.is_multiple_of(BLOCK)) {
-        let what = format!("{bytes} bytes are no disk of whole blocks of 4 KiB");
+        let what = format!("{bytes} bytes is not a whole number of blocks of 4 KiB");
         return Err(settings.refuse("logical-size", what, "write a size like \"32 GiB\""));
     }
     let slab_bits = settings.count("slab-bits")?;

@@ -317,7 +317,7 @@ fn what_would_be_put_right_in_silence_is_refused() {
         ),
         (
             "random = { mode = \"read\", size = \"1 MiB\", read-share = 0.5 }",
-            "read-share means nothing with mode = \"read\"",
+            "read-share has no meaning with mode = \"read\"",
         ),
         (
             "random = { mode = \"read\", size = \"1 MiB\", time = \"0 s\" }",

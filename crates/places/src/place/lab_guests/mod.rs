@@ -223,7 +223,10 @@ impl Guest {
             "the run was begun on the image {}, and this program has {found}",
             begun.unwrap_or("of another program")
         ))
-        .next(format!("begin anew: {}", study::command("run", &study.name, &["--lab"]))))
+        .next(format!(
+            "begin anew: {}",
+            study::command("run", &study.name, &["--lab"])
+        )))
     }
 }
 

@@ -194,8 +194,10 @@ fn check_images(
             .is_some_and(|begun| begun != found)
         {
             let text = "the run was begun on another build of this image: the log would not go on as it began";
-            return Err(Failure::refused(text)
-                .next(format!("begin anew: {}", study::command("run", &study.name, &["--lab"]))));
+            return Err(Failure::refused(text).next(format!(
+                "begin anew: {}",
+                study::command("run", &study.name, &["--lab"])
+            )));
         }
     }
     Ok(())
