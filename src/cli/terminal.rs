@@ -71,7 +71,7 @@ fn broken(text: &str, columns: usize) -> String {
         let (begin, rest) = bare.split_at(hang);
         let parts = wrap_whole(rest, columns.saturating_sub(below).max(1));
         for (at, part) in parts.iter().enumerate() {
-            let wanted = if at == 0 { hang } else { below };
+            let wanted = if at == 0 { hang.min(below) } else { below };
             // A path that is broken cannot be copied: it gives up its indentation first.
             let indent = wanted.min(columns.saturating_sub(columns_of(part)));
             let begin = match at {
@@ -110,8 +110,10 @@ fn hanging(line: &str, columns: usize) -> (usize, usize) {
     let hang = hang.unwrap_or(indented);
     match line.as_bytes().get(..hang) {
         Some(begin) if begin.is_ascii() && hang <= columns / 2 => (hang, hang),
-        // Behind a column that is too wide, what goes on is still seen to.
-        Some(begin) if begin.is_ascii() && gap.is_some() => (indented, indented + BELOW),
+        // A column that is too wide has a line of its own.
+        Some(begin) if begin.is_ascii() && gap.is_some() && begin.trim_end().len() <= columns => {
+            (hang, indented + BELOW)
+        }
         _ => (0, 0),
     }
 }

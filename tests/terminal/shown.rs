@@ -11,6 +11,8 @@ pub(super) struct Shown {
     pub(super) wrapped: bool,
     /// It says the same each time.
     pub(super) same: bool,
+    /// It is an error, with advice.
+    pub(super) refused: bool,
 }
 
 const fn shown(words: &'static [&'static str], colours: bool) -> Shown {
@@ -19,6 +21,22 @@ const fn shown(words: &'static [&'static str], colours: bool) -> Shown {
         colours,
         wrapped: true,
         same: true,
+        refused: false,
+    }
+}
+
+const fn refused(words: &'static [&'static str]) -> Shown {
+    Shown {
+        refused: true,
+        ..shown(words, false)
+    }
+}
+
+/// The line of a file that is pointed at stays whole.
+const fn excerpt(words: &'static [&'static str]) -> Shown {
+    Shown {
+        wrapped: false,
+        ..refused(words)
     }
 }
 
@@ -68,6 +86,13 @@ pub(super) const COMMANDS: &[Shown] = &[
     shown(&["show", "reports"], false),
     shown(&["show", "drives"], false),
     shown(&["show", "video-formats"], false),
+    shown(&["show", "trace", "app.trace"], false),
+    shown(&["trace", "info", "app.trace"], false),
+    shown(&["show", "layer", "iscsi"], false),
+    shown(&["show", "layer", "nvme-tcp"], false),
+    shown(&["show", "layer", "vdo"], false),
+    shown(&["show", "workload", "command-promises"], false),
+    shown(&["plan", "lent.toml"], false),
     shown(&["clean"], false),
     measured(&["doctor", "--quick"], false),
     measured(
@@ -96,13 +121,24 @@ pub(super) const COMMANDS: &[Shown] = &[
     data(&["export", "last"]),
     data(&["completions", "bash"]),
     data(&["report", "last", "--format", "json"]),
-    // What is refused, with advice.
-    shown(&["report", "no-such-run"], false),
-    shown(&["show", "trace", "no-such.trace"], false),
-    shown(&["compare", "a", "no such directory"], false),
-    shown(&["rapport", "--colour"], false),
-    // The line of the file that is pointed at stays whole.
-    data(&["plan", "wrong.toml"]),
+    refused(&["report", "no-such-run"]),
+    refused(&["show", "trace", "no-such.trace"]),
+    refused(&["compare", "a", "no such directory"]),
+    refused(&["rapport", "--colour"]),
+    refused(&[
+        "trace",
+        "cut",
+        "app.trace",
+        "--from",
+        "3 s",
+        "--to",
+        "1 s",
+        "-o",
+        "part.trace",
+    ]),
+    refused(&["record", "--below", "no such directory", "--", "true"]),
+    excerpt(&["plan", "wrong.toml"]),
+    excerpt(&["plan", "refused.toml"]),
 ];
 
 /// Commands that keep a run, or a journal of what they write.

@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn what_no_image_has_is_refused_before_anything_is_made() {
         for (line, said) in [
-            ("image = { size = \"1000 B\" }", "no disk of whole MiB"),
+            ("image = { size = \"1000 B\" }", "not a whole number of MiB"),
             (
                 "image = { size = \"1 GiB\", format = \"raw\", cluster-size = \"64 KiB\" }",
                 "has no clusters",

@@ -563,8 +563,8 @@ mod tests {
     #[test]
     fn what_no_session_has_is_refused_before_anything_is_made() {
         for (line, said) in [
-            ("iscsi = { queue-depth = 0 }", "no 0 commands"),
-            ("iscsi = { commands = 100 }", "no 100 commands"),
+            ("iscsi = { queue-depth = 0 }", "cannot hold 0 commands"),
+            ("iscsi = { commands = 100 }", "cannot hold 100 commands"),
             (
                 "iscsi = { queue-depth = 64, commands = 32 }",
                 "64 commands of a disk",

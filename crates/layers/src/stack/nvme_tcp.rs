@@ -424,7 +424,7 @@ mod tests {
         let disk = [crate::stack::layer::ON_A_DISK, "nvme-tcp = {}", "ext4 = {}"];
         let (at, why) = Stack::new(disk.map(layer).into()).err().unwrap();
         assert_eq!(at, 1);
-        assert!(why.contains("writes no mark"), "{why}");
+        assert!(why.contains("cannot be marked as ours"), "{why}");
     }
 
     #[test]

@@ -351,8 +351,11 @@ mod tests {
     #[test]
     fn what_no_queue_takes_is_refused_before_anything_is_made() {
         for (line, said) in [
-            ("queue = {}", "says nothing"),
-            ("queue = { read-ahead = \"5 KiB\" }", "no whole pages"),
+            ("queue = {}", "sets nothing"),
+            (
+                "queue = { read-ahead = \"5 KiB\" }",
+                "not a whole number of pages",
+            ),
             ("queue = { requests = 3 }", "no queue of 3"),
             ("queue = { scheduler = \"cfq\" }", "cfq"),
         ] {

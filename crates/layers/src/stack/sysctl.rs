@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_no_kernel_keeps_is_refused_before_anything_is_set() {
         for (line, said) in [
-            ("sysctl = {}", "says nothing"),
+            ("sysctl = {}", "sets nothing"),
             ("sysctl = { \"vm.dirty_ratio\" = 101 }", "between 1 and 100"),
             ("sysctl = { \"kernel.panic\" = 1 }", "kernel.panic"),
             (
@@ -338,7 +338,7 @@ mod tests {
             ),
             (
                 "sysctl = { \"vm.dirty_ratio\" = 10, \"vm.dirty_background_ratio\" = 10 }",
-                "goes by half",
+                "takes half",
             ),
         ] {
             let refused = try_layer(line).err().unwrap();

@@ -36,8 +36,8 @@ pub struct Overrides {
     pub precision: Option<Precision>,
 }
 
-/// A run that has no limit ends after this, ns: 30 days.
-pub const NO_LIMIT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
+/// Time of a run that has no limit, ns.
+pub const NO_LIMIT_NS: u64 = Decide::NO_LIMIT_NS;
 
 impl Overrides {
     /// Returns true if the time a run is given may end it.
@@ -103,8 +103,8 @@ impl Overrides {
 
 /// Takes time that was spent before the first round off what a run may take; where there is no limit, none arises.
 pub fn spend(decide: &mut Decide, ns: u64) {
-    if decide.time_max_ns < NO_LIMIT_NS {
-        decide.time_max_ns = decide.time_max_ns.saturating_sub(ns).max(1);
+    if let Some(limit) = decide.time_limit_ns() {
+        decide.time_max_ns = limit.saturating_sub(ns).max(1);
     }
 }
 

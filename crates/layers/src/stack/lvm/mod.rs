@@ -123,7 +123,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     ] {
         if settings.given(name) && shape != of {
             let message = format!(
-                "{name} says nothing of a {} volume",
+                "{name} has no meaning for a {} volume",
                 KIND_OF_VOLUME.word(shape)
             );
             let help = format!(

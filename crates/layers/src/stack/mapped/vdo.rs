@@ -236,7 +236,10 @@ mod tests {
     fn what_no_format_has_is_refused_before_anything_is_made() {
         for (line, said) in [
             ("vdo = { slab-bits = 12 }", "2^12 blocks"),
-            ("vdo = { logical-size = \"1000 B\" }", "whole blocks"),
+            (
+                "vdo = { logical-size = \"1000 B\" }",
+                "whole number of blocks",
+            ),
         ] {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);

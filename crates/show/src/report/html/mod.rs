@@ -336,8 +336,11 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
                 (Until::Never, _) | (_, Precision::Direction) => "",
                 (_, _) => " and its size is known",
             })
-            ", after at most " (decide.rounds_max) " rounds or "
-            (unit::long_time(decide.time_max_ns as f64 / 1e9)) "."
+            ", after at most " (decide.rounds_max) " rounds"
+            @if let Some(limit) = decide.time_limit_ns() {
+                " or " (unit::long_time(limit as f64 / 1e9))
+            }
+            "."
             @match record.ended() {
                 None => {}
                 // Its detail is the answer, which stands at the head of the page.
