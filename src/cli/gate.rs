@@ -166,9 +166,9 @@ fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Fai
     if !valid.contains(&value) {
         return Err(
             Failure::usage(format!("{word} {text} is out of range")).next(format!(
-                "write a share such as 5 %: at least {} and below {}",
-                unit::percent(valid.start),
-                unit::percent(valid.end)
+                "write a share of at least {:.0} % and below {:.0} %",
+                valid.start * 100.0,
+                valid.end * 100.0
             )),
         );
     }

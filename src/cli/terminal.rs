@@ -111,7 +111,9 @@ fn hanging(line: &str, columns: usize) -> (usize, usize) {
     match line.as_bytes().get(..hang) {
         Some(begin) if begin.is_ascii() && hang <= columns / 2 => (hang, hang),
         // A column that is too wide has a line of its own.
-        Some(begin) if begin.is_ascii() && gap.is_some() && begin.trim_end().len() <= columns => {
+        Some(begin)
+            if begin.is_ascii() && gap.is_some() && begin.trim_ascii_end().len() <= columns =>
+        {
             (hang, indented + BELOW)
         }
         _ => (0, 0),

@@ -147,8 +147,12 @@ pub(crate) fn prepare(
         shape = shape.needing(needed);
     }
     // The least that a comparison of this kind takes, or what was asked for, before anything is tried.
-    let with = |bytes| study_file::made(COMPARE, made(&least(&shape, bytes)));
-    room::check(&with(request.size)?, &sides, || {
+    let with = |bytes| study_file::made(COMPARE, made(&least_parts(&shape, bytes)));
+    let least = with(request.size).map_err(|refused| match request.size {
+        Some(size) => too_small(size, request.purpose),
+        None => refused,
+    })?;
+    room::check(&least, &sides, || {
         room::advice(&sides, |bytes| with(Some(bytes)))
     })?;
     let known = match &request.like {
@@ -192,8 +196,15 @@ pub(crate) fn prepare(
     })
 }
 
+/// Data in which a block of a workload does not fit.
+fn too_small(size: u64, purpose: &Purpose) -> Failure {
+    let size = unit::bytes(size);
+    Failure::usage(format!("--size {size} is too small for {}", purpose.name))
+        .next("give more data, such as --size 64MiB")
+}
+
 /// The workloads there is time for, each with the bytes that are asked for, or with the least.
-fn least(shape: &Shape, bytes: Option<u64>) -> Vec<SizedPart> {
+fn least_parts(shape: &Shape, bytes: Option<u64>) -> Vec<SizedPart> {
     let mut parts = shape.unsized_parts();
     for part in &mut parts {
         part.size.bytes = bytes.unwrap_or(part.size.bytes);

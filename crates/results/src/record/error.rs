@@ -4,7 +4,7 @@ use stackrace_base::unit::ShownPath;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackrace_base::event::{FORMAT, again, again_in, shell};
+use stackrace_base::event::{FORMAT, again, again_in, is_store_named, shell};
 use stackrace_base::owned::OwnError;
 
 /// The reason for which the record could not be written, read or found.
@@ -258,6 +258,16 @@ impl RecordError {
         }
     }
 
+    /// Nothing was kept in this directory: a store without runs, or the name of one with a typo.
+    pub(super) fn nothing_in(dir: &Path, is_there: bool) -> Self {
+        let store = dir.to_path_buf();
+        // The usual one is not there before the first run.
+        match is_there || !is_store_named() {
+            true => Self::NoRuns { store },
+            false => Self::NoStore { store },
+        }
+    }
+
     /// The error of a store that cannot be opened: a place that cannot be one is told from a fault of the system.
     pub(super) fn no_place(store: &Path, error: OwnError) -> Self {
         use io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem};
@@ -333,7 +343,9 @@ impl RecordError {
             Self::NoStore { .. } => {
                 "name the directory that a run was kept in: --store DIR; without it, the usual one is read"
             }
-            Self::NoRuns { .. } => "name another store with --store, or run a study",
+            Self::NoRuns { .. } => {
+                "begin one: stackrace run demo; or name another store: --store DIR"
+            }
             Self::Unknown { nearest, .. } if nearest.is_empty() => "use: last",
             Self::Unknown { nearest, .. } => {
                 let nearest = nearest.join(", ");

@@ -105,9 +105,7 @@ impl Store {
     /// The index cannot be written, or there is no store.
     pub fn reindex(&self) -> Result<Index, RecordError> {
         if !self.is_there() {
-            return Err(RecordError::NoStore {
-                store: self.dir().to_path_buf(),
-            });
+            return Err(RecordError::nothing_in(self.dir(), false));
         }
         let ids = Arc::new(self.ids()?);
         Index::rebuild(self.dir(), || self.read_side_by_side(&ids))

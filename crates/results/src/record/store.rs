@@ -391,11 +391,7 @@ impl Store {
     pub fn find(&self, wanted: &str) -> Result<String, RecordError> {
         let ids = self.ids()?;
         if ids.is_empty() {
-            let store = self.dir.clone();
-            return Err(match self.is_there() {
-                true => RecordError::NoRuns { store },
-                false => RecordError::NoStore { store },
-            });
+            return Err(RecordError::nothing_in(&self.dir, self.is_there()));
         }
         if wanted == "last" {
             return Ok(self.newest(&ids));

@@ -74,7 +74,7 @@ pub fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
         ),
         // It stands at the bottom, and drives of its own are not modelled.
         (true, Takes::Nothing) => (
-            format!("the power of {kind} cannot be cut"),
+            format!("{kind} has no drive whose power could be cut"),
             match real {
                 true => "build on devices or dir".to_owned(),
                 false => format!("build on {model}"),

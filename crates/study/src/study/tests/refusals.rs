@@ -290,7 +290,7 @@ fn entries_name_one_kind_with_a_table() {
     refused(
         "size = \"2 GiB\"",
         "size = { a = 1 }",
-        &["a value is meant here, not a table"],
+        &["a value must stand here, not a table"],
     );
     refused(
         "random = {",
