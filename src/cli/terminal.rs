@@ -110,12 +110,16 @@ fn hanging(line: &str, columns: usize) -> (usize, usize) {
     let hang = hang.unwrap_or(indented);
     match line.as_bytes().get(..hang) {
         Some(begin) if begin.is_ascii() && hang <= columns / 2 => (hang, hang),
-        // A column that is too wide has a line of its own.
+        // A name that is too wide has a line of its own.
         Some(begin)
-            if begin.is_ascii() && gap.is_some() && begin.trim_ascii_end().len() <= columns =>
+            if begin.is_ascii()
+                && gap.is_some()
+                && begin.trim_ascii_end().len() <= columns / 2 + BELOW =>
         {
             (hang, indented + BELOW)
         }
+        // Behind a column that is no name, what goes on is still seen to.
+        Some(begin) if begin.is_ascii() && gap.is_some() => (indented, indented + BELOW),
         _ => (0, 0),
     }
 }
@@ -327,6 +331,15 @@ mod tests {
             let said = wanted(asked, terminal, &named);
             assert_eq!(said, expected, "{asked:?} {terminal} {environment:?}");
         }
+    }
+
+    #[test]
+    fn a_name_that_is_too_wide_has_a_line_of_its_own() {
+        let line = "  sequential-cutoff  Bytes in a row from which on requests go past.\n";
+        assert_eq!(
+            broken(line, 40),
+            "  sequential-cutoff\n      Bytes in a row from which on\n      requests go past.\n"
+        );
     }
 
     #[test]

@@ -106,6 +106,24 @@ pub(super) fn trial(record: &Record, trial: &Observation) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use stackrace_base::event::Decide;
+    use stackrace_results::record::sample;
+
+    #[test]
+    fn a_run_is_made_again_with_its_rounds_and_no_limit_that_it_did_not_have() {
+        let mut record = sample::record(&sample::small());
+        record.head.decide.rounds_max = 4;
+        record.head.decide.time_max_ns = 60_000_000_000;
+        let limited = super::command(&record);
+        assert!(
+            limited.ends_with("--rounds 4 --at-most '60 s'"),
+            "{limited}"
+        );
+        record.head.decide.time_max_ns = Decide::NO_LIMIT_NS;
+        let free = super::command(&record);
+        assert!(free.ends_with("--rounds 4"), "{free}");
+    }
+
     #[test]
     fn a_run_is_made_again_where_it_was_made() {
         let typed = "stackrace run x --lab --system a --seed 3 --on=b --sudo --html y --memory";
