@@ -191,6 +191,19 @@ fn name_store(matches: &ArgMatches, store: Option<&Path>) {
     }
 }
 
+/// Tells what advice and refusals say in every room: the store and the program that were typed, and the width of what
+/// they are printed to.
+fn tell_all(matches: &ArgMatches, store: Option<&Path>) {
+    name_store(matches, store);
+    excerpts_fit(terminal::columns(&std::io::stderr()));
+    // The one that works for another machine is not typed there.
+    if matches.subcommand_name() != Some("agent")
+        && let Ok(program) = std::env::current_exe()
+    {
+        program_is(&program);
+    }
+}
+
 fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     let defaults = match matches.subcommand_name() {
@@ -198,15 +211,8 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
-    name_store(matches, common.store.as_deref());
-    // The one that works for another machine is not typed there.
-    if matches.subcommand_name() != Some("agent")
-        && let Ok(program) = std::env::current_exe()
-    {
-        program_is(&program);
-    }
+    tell_all(matches, common.store.as_deref());
     let colour = defaults.colour(common.colour, matches);
-    excerpts_fit(terminal::columns(&std::io::stderr()));
     let setting = Setting {
         session: Context {
             named_by: Vec::new(),

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::commands::required;
+use crate::commands::room::{self, FREE_SHARE, RoomAt};
+use crate::commands::warned::{cache_warning, first_impression};
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
@@ -19,7 +21,6 @@ use stackrace_base::setting::Settings;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
-use stackrace_machine::observe;
 use stackrace_places::place::clients::{self, AskedClients};
 use stackrace_places::place::taken::TakenDirs;
 use stackrace_run::execute::{self, FinishedRun};
@@ -30,16 +31,12 @@ use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_study::purpose::{Purpose, RequiredBound};
 use stackrace_study::study::{Study, StudyTable};
 
-pub(crate) mod room;
-
 /// How long a comparison takes unless it is said, ns.
 pub(crate) const TIME_NS: u64 = 120_000_000_000;
 /// Name of its study.
 pub(crate) const COMPARE: &str = "compare";
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
-/// Share of the free space beyond which nothing is asked for.
-const FREE_SHARE: f64 = 0.8;
 /// Least data of a workload on each client, unless one machine alone would have less, bytes.
 const CLIENT_LEAST: u64 = 4 << 20;
 /// Least files of a workload on each client, unless one machine alone would have fewer.
@@ -54,7 +51,7 @@ pub(crate) struct ComparedPath {
     mount: MountInfo,
     /// Storage it lies on: the same until the run ends, or nothing counts.
     lies_on: StorageIdentity,
-    pub(super) free: u64,
+    free: u64,
 }
 
 /// Request for a comparison.
@@ -146,15 +143,7 @@ pub(crate) fn prepare(
         let needed = required::workloads(&request.required, &whole.workload_heads)?;
         shape = shape.needing(needed);
     }
-    // The least that a comparison of this kind takes, or what was asked for, before anything is tried.
-    let with = |bytes| study_file::made(COMPARE, made(&least_parts(&shape, bytes)));
-    let least = with(request.size).map_err(|refused| match request.size {
-        Some(size) => too_small(size, request.purpose),
-        None => refused,
-    })?;
-    room::check(&least, &sides, || {
-        room::advice(&sides, |bytes| with(Some(bytes)))
-    })?;
+    check_room(request, &shape, &sides, &made)?;
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),
         // With sizes given, those of earlier runs do not matter.
@@ -196,11 +185,21 @@ pub(crate) fn prepare(
     })
 }
 
-/// Data in which a block of a workload does not fit.
-fn too_small(size: u64, purpose: &Purpose) -> Failure {
-    let size = unit::bytes(size);
-    Failure::usage(format!("--size {size} is too small for {}", purpose.name))
-        .next("give more data, such as --size 64MiB")
+/// Refuses a comparison for which there is no room at its least, or at the size that is asked for, before anything is
+/// tried; `made` gives its study.
+fn check_room(
+    request: &CompareRequest,
+    shape: &Shape,
+    sides: &[ComparedPath],
+    made: &dyn Fn(&[SizedPart]) -> StudyTable,
+) -> Result<(), Failure> {
+    let with = |bytes| study_file::made(COMPARE, made(&least_parts(shape, bytes)));
+    let least = with(request.size).map_err(|refused| match request.size {
+        Some(size) => room::too_small(size, request.purpose.name),
+        None => refused,
+    })?;
+    let at = rooms(sides);
+    room::check(&least, &at, || room::advice(&at, |bytes| with(Some(bytes))))
 }
 
 /// The workloads there is time for, each with the bytes that are asked for, or with the least.
@@ -293,7 +292,7 @@ pub(crate) fn run(
     if let Some(short) = &prepared.short {
         observer.remark(short);
     }
-    room::check(&study, &prepared.sides, || {
+    room::check(&study, &rooms(&prepared.sides), || {
         "free space there, or give less data with --size".to_owned()
     })?;
     // Sizes of a run that had more time may be too large for this one.
@@ -317,14 +316,6 @@ pub(crate) fn run(
     }
     let of = (&study, &execute::checked_store(context, &study)?);
     execute::start(context, of, &warnings, &[], observer)
-}
-
-/// Warns the reader of a result of `--quick`.
-pub(crate) fn first_impression(time_ns: u64) -> String {
-    format!(
-        "this is a first impression from {}: few rounds of short trials",
-        unit::long_time(time_ns as f64 / 1e9)
-    )
 }
 
 /// Reaches the clients that are to measure: what was begun without one of them would be in vain.
@@ -409,6 +400,17 @@ pub(crate) fn sides(
     Ok(sides)
 }
 
+/// The room that there is in each.
+pub(crate) fn rooms(sides: &[ComparedPath]) -> Vec<RoomAt<'_>> {
+    sides
+        .iter()
+        .map(|side| RoomAt {
+            text: &side.text,
+            free: side.free,
+        })
+        .collect()
+}
+
 /// The directories as they were when they were first looked at.
 pub(crate) fn watched<'a>(host: &'a dyn Host, sides: &[ComparedPath]) -> WatchedDirs<'a> {
     let before = sides.iter().map(|side| side.lies_on.clone());
@@ -433,29 +435,6 @@ fn misleading(sides: &[ComparedPath]) -> Vec<String> {
         reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
     }
     reasons
-}
-
-/// Warns where the data fit into memory and may be read from there.
-fn cache_warning(study: &Study, warm: bool) -> Option<String> {
-    let memory = observe::memory_bytes()?;
-    let largest = study.working_set_bytes();
-    if largest >= memory {
-        return None;
-    }
-    let fits = format!(
-        "the data of each trial ({} at most) fit into memory ({})",
-        unit::bytes(largest),
-        unit::bytes(memory)
-    );
-    if warm {
-        return Some(format!(
-            "{fits}, and caches are kept warm: reads come from memory, not from storage"
-        ));
-    }
-    // Root drops all caches, and each trial records what stayed: there is nothing to warn of.
-    (!rustix::process::geteuid().is_root()).then(|| format!(
-        "{fits}. Without root, the file system's metadata stay in memory. The report counts what was read from there"
-    ))
 }
 
 /// The text of the study that `compare` makes for these directories where nothing else is asked for.

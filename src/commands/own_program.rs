@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, reach_clients, room,
-    sides, study_of, watched, workload,
+    COMPARE, CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of,
+    watched, workload,
 };
+use crate::commands::room::{self, RoomAt};
+use crate::commands::warned::first_impression;
 use stackrace_base::event::{Better, Ended, LeftBehind};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -123,11 +125,11 @@ impl OwnProgram {
     }
 
     /// What to do where there is too little room for it.
-    fn smaller(&self, sides: &[ComparedPath]) -> String {
+    fn smaller(&self, at: &[RoomAt<'_>]) -> String {
         if self.workload.is_none() && self.fio.is_none() {
             return "free space there, or say what the command needs: --disk 1MiB".to_owned();
         }
-        let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
+        let free = at.iter().map(|one| one.free).min().unwrap_or(0);
         let size = unit::bytes(advised_size(free)).replace(' ', "");
         format!("free space there, or give it less data, such as size={size}")
     }
@@ -317,11 +319,7 @@ pub(crate) fn run(
     let began = SystemClock.now_ns();
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, mut warnings, taken) = comparable(&host, request)?;
-    let mut first = study_file::made(COMPARE, study(request, &sides, own))?;
-    // Before the first try: what clients cannot measure together is refused untouched.
-    if let Some(asked) = &request.clients {
-        asked.join(&mut first)?;
-    }
+    let first = first_study(request, &sides, own)?;
     reach_clients(request, &sides, observer)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
@@ -329,7 +327,6 @@ pub(crate) fn run(
         inner: observer,
     };
     check_commands(&first, own)?;
-    room::check_own(&first, &sides, &own.smaller(&sides))?;
     preflight::check_machine(context, &first)?;
     // The command may take minutes.
     let doing = caught.doing();
@@ -377,6 +374,22 @@ pub(crate) fn run(
     }
     let of = (&study, &execute::checked_store(context, &study)?);
     execute::start(context, of, &warnings, &[], &caught)
+}
+
+/// The study as it is first tried. What clients cannot measure together, and what there is no room for, is refused
+/// before that.
+fn first_study(
+    request: &CompareRequest,
+    sides: &[ComparedPath],
+    own: &OwnProgram,
+) -> Result<Study, Failure> {
+    let mut first = study_file::made(COMPARE, study(request, sides, own))?;
+    if let Some(asked) = &request.clients {
+        asked.join(&mut first)?;
+    }
+    let at = rooms(sides);
+    room::check_own(&first, &at, &own.smaller(&at))?;
+    Ok(first)
 }
 
 /// Refuses the commands of a job file, which were not typed.

@@ -24,7 +24,8 @@ use stackrace_load::programs::fio::FIO;
 use stackrace_machine::observe;
 use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
-pub(super) use words::{find_rate, free_in, workload};
+use words::free_in;
+pub(super) use words::{find_rate, workload};
 
 /// Carries out `stackrace load`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {

@@ -115,9 +115,12 @@ fn typed(help: &str) -> String {
 ///
 /// # Errors
 /// There is no such workload, or its settings are wrong.
-pub(in crate::cli) fn workload(workload: &str, free: u64) -> Result<Settings, Failure> {
+pub(in crate::cli) fn workload(
+    workload: &str,
+    directories: &[PathBuf],
+) -> Result<Settings, Failure> {
     let (name, words) = split(workload)?;
-    named(&name, &words, free)
+    named(&name, &words, free_in(directories))
 }
 
 /// The workload that finds the rate of random I/O at which a latency keeps `bound`; `with`: the I/O, as
@@ -128,8 +131,13 @@ pub(in crate::cli) fn workload(workload: &str, free: u64) -> Result<Settings, Fa
 pub(in crate::cli) fn find_rate(
     with: Option<&str>,
     bound: &str,
-    free: u64,
+    directories: &[PathBuf],
 ) -> Result<Settings, Failure> {
+    searched(with, bound, free_in(directories))
+}
+
+/// The same where so many bytes are free.
+fn searched(with: Option<&str>, bound: &str, free: u64) -> Result<Settings, Failure> {
     // One word of a shell.
     let size = unit::bytes(advised_size(free)).replace(' ', "");
     let default = format!("{} mode=read size={size}", find_rate::SEARCHED);
@@ -226,7 +234,7 @@ mod tests {
         for kind in programs::workloads() {
             let mut words = vec![kind.name.to_owned()];
             for _ in 0..4 {
-                let Err(refused) = workload(&shell(&words), u64::MAX) else {
+                let Err(refused) = workload(&shell(&words), &[]) else {
                     break;
                 };
                 let new = advised(refused);
@@ -239,9 +247,7 @@ mod tests {
                 words.retain(|old| new.iter().all(|word| name(word) != name(old)));
                 words.extend(new);
             }
-            let refused = workload(&shell(&words), u64::MAX)
-                .err()
-                .map(Failure::into_parts);
+            let refused = workload(&shell(&words), &[]).err().map(Failure::into_parts);
             assert_eq!(refused, None, "{words:?}");
         }
     }
@@ -254,10 +260,10 @@ mod tests {
             (7 << 20, "size=1MiB"),
             (0, "size=1MiB"),
         ] {
-            let refused = workload("random mode=write", free).err();
+            let refused = named("random", &["mode=write".to_owned()], free).err();
             assert_eq!(refused.map(advised), Some(vec![size.to_owned()]), "{free}");
         }
-        let settings = find_rate(None, "p99 <= 5 ms", 200 << 20);
+        let settings = searched(None, "p99 <= 5 ms", 200 << 20);
         assert_eq!(
             settings.ok().unwrap().optional_bytes("size"),
             Ok(Some(32 << 20))

@@ -12,11 +12,12 @@ pub fn command(verb: &str, name: &str, options: &[&str]) -> String {
 
 /// The word that means this study: its file, or the name of one that ships, which has no file here.
 fn word(name: &str) -> &str {
-    let shipped = name.strip_suffix(".toml").filter(|stem| {
-        // A file comes before a study of its name that ships.
-        SHIPPED.iter().any(|(shipped, _)| shipped == stem) && !Path::new(name).is_file()
-    });
-    shipped.unwrap_or(name)
+    let mut all = SHIPPED.iter().map(|(shipped, _)| *shipped);
+    let shipped = all.find(|shipped| format!("{shipped}.toml") == name);
+    // A file comes before a study of its name that ships.
+    shipped
+        .filter(|_| !Path::new(name).is_file())
+        .unwrap_or(name)
 }
 
 #[cfg(test)]
