@@ -217,6 +217,7 @@ fn without_proc_no_false_thing_is_said() {
     }
     for args in [
         "run demo",
+        "plan ext4-vs-xfs",
         "compare . /dev/shm",
         "clean",
         "load . random mode=read size=1MiB",
@@ -226,6 +227,38 @@ fn without_proc_no_false_thing_is_said() {
             .err_has("needs /proc, and it is not mounted")
             .err_has("next: mount it: sudo mount -t proc proc /proc");
     }
+}
+
+/// Debian's sudo looks into directories of the system alone, whatever the PATH of who types it.
+fn root_is_advised_with_a_program_that_sudo_finds() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    let program = ground.path().join("stackrace");
+    let as_root = format!("run as root (sudo {} …)", program.display());
+    let root = ground.path().join("home/root.toml");
+    as_another(&ground, &[], &["runs"]).ended(0);
+    let study = "[[stack]]\nloop = { size = \"64 MiB\" }\n[[stack]]\next4 = {}\n[[workload]]\nfiles = { count = 5 }\n";
+    fs::write(&root, study).unwrap();
+    as_another(&ground, &[], &["run", root.to_str().unwrap()])
+        .ended(4)
+        .err_has(&as_root);
+    let doctor = as_another(&ground, &[], &["doctor", "--quick"]);
+    let advised = format!("sudo {} …", program.display());
+    let folded = doctor.ended(0).out.replace("\n", " ");
+    assert!(folded.contains(&advised), "{}", doctor.out);
+}
+
+/// A study that ships has no file: its name with an ending would be one that is not there.
+fn a_study_that_ships_is_advised_by_its_name() {
+    let ground = Ground::new();
+    let said = ground.stackrace(&["run", "four-drives"]);
+    // As root the disks of the lab are missing, and as another user its rights as well.
+    assert!(matches!(said.code, Some(3 | 4)), "{}", said.err);
+    said.err_has("stackrace run four-drives --lab");
+    assert!(!said.err.contains("four-drives.toml"), "{}", said.err);
+    ground
+        .stackrace(&["run", "four-drive"])
+        .err_has("did you mean \"four-drives\"?");
 }
 
 /// The tests of this file.
@@ -238,5 +271,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_directory_that_cannot_be_written_is_refused_before_anything_starts,
         a_user_who_may_start_too_few_threads_is_told_the_limit,
         without_proc_no_false_thing_is_said,
+        root_is_advised_with_a_program_that_sudo_finds,
+        a_study_that_ships_is_advised_by_its_name,
     ]
 }

@@ -135,7 +135,10 @@ fn the_store_of_the_defaults_is_used_and_doctor_shows_it() {
         crate::support::Said::of(&program.args(words).output().unwrap())
     };
     assert!(run(&["runs"]).ended(0).out.contains("no runs"));
-    assert!(own.join("runs").is_dir());
+    assert!(!own.exists(), "what reads makes no store");
+    let load = ["load", ".", "random", "mode=read", "size=1MiB", "time=10ms"];
+    run(&load).ended(0);
+    assert!(own.is_dir());
     let said = run(&["doctor", "--quick"]);
     assert!(
         said.ended(0)

@@ -440,7 +440,9 @@ fn without_rights_it_is_refused_with_what_to_do() {
     .concat();
     let output = quietly(setpriv.to_str().unwrap(), &all);
     let said = Said::of(&output);
-    said.ended(4).err_has("sudo stackrace record");
+    // Not the name alone: sudo does not look where the tests' program lies.
+    let as_root = format!("sudo {} record", env!("CARGO_BIN_EXE_stackrace"));
+    said.ended(4).err_has(&as_root);
 }
 
 fn the_compiled_kernel_side_is_that_of_its_source() {

@@ -1,6 +1,8 @@
 //! What a person sees: every command that prints, in a pseudo-terminal of several widths.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[path = "terminal/shown.rs"]
+mod shown;
 #[path = "terminal/wide.rs"]
 mod wide;
 
@@ -13,7 +15,11 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{Ground, Said};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use wide::{no_line_is_broken_twice, wide_letters_and_marks_are_measured_by_what_is_seen};
+use shown::{COMMANDS, FIO, Shown, no_command_that_reads_makes_a_store};
+use wide::{
+    an_excerpt_of_a_study_fits_its_terminal, no_line_is_broken_twice,
+    wide_letters_and_marks_are_measured_by_what_is_seen,
+};
 
 const STUDY: &str = study!(two block sizes: "Small", "10 ms", 3);
 
@@ -24,108 +30,31 @@ const HOSTILE: &str = "\u{1b}[31mred\u{1b}[2J\u{9b}1m over\u{202e}ride zero\u{20
 const COLOUR: [(&str, &str); 1] = [("TERM", "xterm-256color")];
 const NO_COLOUR: [(&str, &str); 2] = [("TERM", "xterm-256color"), ("NO_COLOR", "1")];
 
-/// A command that prints, and what is expected of its text.
-struct Shown {
-    words: &'static [&'static str],
-    /// It sets off parts of its text.
-    colours: bool,
-    /// Lines are wrapped for people, and not kept as they are for programs.
-    wrapped: bool,
-    /// It says the same each time.
-    same: bool,
-}
-
-const fn shown(words: &'static [&'static str], colours: bool) -> Shown {
-    Shown {
-        words,
-        colours,
-        wrapped: true,
-        same: true,
-    }
-}
-
-const fn data(words: &'static [&'static str]) -> Shown {
-    Shown {
-        wrapped: false,
-        ..shown(words, false)
-    }
-}
-
-const fn measured(words: &'static [&'static str], colours: bool) -> Shown {
-    Shown {
-        same: false,
-        ..shown(words, colours)
-    }
-}
-
-const FIO: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/golden/fio/fio-3.33_two_jobs.json"
+/// Devices that a server lends, and caches, in one study.
+const LENT: &str = study!(
+    "Lent",
+    r#"way = [
+  { label = "NBD", value = "nbd" },
+  { label = "iSCSI", value = "iscsi" },
+  { label = "NVMe over TCP", value = "nvme" },
+  { label = "VDO", value = "vdo" },
+]"#,
+    [
+        r#"loop = { size = "8 GiB", laid-out = "no" }"#,
+        "when = { way = \"nbd\" }\nnbd = { server = \"same\" }",
+        "when = { way = \"iscsi\" }\niscsi = { server = \"same\", queue-depth = 4096 }",
+        "when = { way = \"nvme\" }\nnvme-tcp = { server = \"same\" }",
+        "when = { way = \"vdo\" }\nvdo = { slab-bits = 15 }",
+        "ext4 = {}"
+    ],
+    ["files = { count = 5 }"],
+    3
 );
 
-/// Every command that prints.
-const COMMANDS: [Shown; 40] = [
-    shown(&["--help"], true),
-    shown(&["compare", "--help"], true),
-    shown(&["--version"], false),
-    shown(&["report", "last"], true),
-    shown(&["verdict", "last"], true),
-    shown(
-        &["gate", "last", "--worse-than", "5 %", "--undecided", "pass"],
-        true,
-    ),
-    shown(&["diff", "last/4 KiB", "last/8 KiB"], true),
-    shown(&["runs"], false),
-    shown(&["plan", "study.toml"], false),
-    shown(&["published"], false),
-    shown(&["published", "zfs-ashift"], true),
-    shown(&["show", "layers"], false),
-    shown(&["show", "workloads"], false),
-    shown(&["show", "studies"], false),
-    shown(&["show"], false),
-    shown(&["show", "layer", "image"], false),
-    shown(&["show", "workload", "random"], false),
-    shown(&["show", "profile", "source-code"], false),
-    shown(&["show", "purposes"], false),
-    shown(&["show", "reports"], false),
-    shown(&["show", "drives"], false),
-    shown(&["show", "video-formats"], false),
-    shown(&["clean"], false),
-    measured(&["doctor", "--quick"], false),
-    measured(
-        &[
-            "load",
-            "data",
-            "random",
-            "mode=read",
-            "size=1MiB",
-            "time=20ms",
-        ],
-        false,
-    ),
-    measured(&["import", FIO], true),
-    shown(&["check", "--help"], true),
-    measured(&["reindex"], false),
-    shown(&["show", "commands"], false),
-    measured(&["run", "study.toml"], true),
-    measured(&["resume", "last", "--rounds", "4"], true),
-    measured(
-        &[
-            "compare", "a", "b", "--anyway", "--rounds", "3", "--", "true",
-        ],
-        true,
-    ),
-    data(&["export", "last"]),
-    data(&["completions", "bash"]),
-    data(&["report", "last", "--format", "json"]),
-    // What is refused, with advice.
-    shown(&["report", "no-such-run"], false),
-    shown(&["show", "trace", "no-such.trace"], false),
-    shown(&["compare", "a", "no such directory"], false),
-    shown(&["rapport", "--colour"], false),
-    // The line of the file that is pointed at stays whole.
-    data(&["plan", "wrong.toml"]),
-];
+/// The same where its settings can be kept.
+fn lent() -> String {
+    LENT.replace("queue-depth = 4096", "queue-depth = 64")
+}
 
 /// A ground with a finished run, and what the commands are pointed at.
 fn ground() -> Ground {
@@ -136,6 +65,10 @@ fn ground() -> Ground {
     ground.write("study.toml", STUDY);
     // With a mistake whose advice is long.
     ground.write("wrong.toml", STUDY.replace("access =", "acces ="));
+    // Layers of which this machine may lack something, and one that is refused for its settings.
+    ground.write("refused.toml", LENT);
+    ground.write("lent.toml", lent());
+    ground.write("app.trace", stackrace::testing::small_trace());
     ground.stackrace(&["run", "study.toml"]).ended(0);
     ground
 }
@@ -323,7 +256,7 @@ fn judge_piped(ground: &Ground, command: &Shown) {
 
 fn every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted() {
     let ground = ground();
-    for command in &COMMANDS {
+    for command in COMMANDS {
         for (columns, colour) in [(40, true), (60, false), (80, true), (120, false)] {
             judge(&ground, command, columns, colour);
         }
@@ -457,19 +390,9 @@ fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
     let full = || File::options().write(true).open("/dev/full").unwrap();
     let mut commands: Vec<&[&str]> = COMMANDS
         .iter()
-        .filter(|command| command.same)
-        .map(|command| command.words)
         // What is refused prints nothing to standard output.
-        .filter(|words| {
-            ![
-                "no-such-run",
-                "no-such.trace",
-                "no such directory",
-                "wrong.toml",
-                "--colour",
-            ]
-            .contains(words.last().unwrap())
-        })
+        .filter(|command| command.same && !command.refused)
+        .map(|command| command.words)
         .collect();
     commands.extend([
         &["runs", "--json"][..],
@@ -587,6 +510,8 @@ fn shell(line: &str, program: &Command) -> Command {
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         every_command_fits_every_terminal_and_has_colours_only_where_they_are_wanted,
+        no_command_that_reads_makes_a_store,
+        an_excerpt_of_a_study_fits_its_terminal,
         no_line_is_broken_twice,
         wide_letters_and_marks_are_measured_by_what_is_seen,
         colours_follow_the_environment_and_the_command_line,

@@ -59,11 +59,11 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     let typed = |with: Option<&str>, bound: Option<&str>| match (with, bound) {
-        (with, Some(bound)) => load::find_rate(with, bound).map(Some),
+        (with, Some(bound)) => load::find_rate(with, bound, &request.directories).map(Some),
         (Some(with), None) if with.split_whitespace().next() == Some(FIO) => {
             Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
         }
-        (Some(with), None) => load::workload(with).map(Some),
+        (Some(with), None) => load::workload(with, &request.directories).map(Some),
         (None, None) => Ok(None),
     };
     if let Some(own) = args::own_program(verb.own, &typed, &variable)? {

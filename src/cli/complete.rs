@@ -165,11 +165,7 @@ fn runs() -> Vec<CompletionCandidate> {
     let Some(dir) = named.or_else(own).or_else(default_store) else {
         return all;
     };
-    // Opening makes a store; a TAB must not.
-    if !dir.is_dir() {
-        return all;
-    }
-    let Ok(store) = Store::open(&dir) else {
+    let Ok(store) = Store::look(&dir) else {
         return all;
     };
     let ids = store.ids().unwrap_or_default();

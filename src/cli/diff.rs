@@ -10,7 +10,7 @@ use stackrace_results::record::{Record, Store};
 use stackrace_show::report;
 
 pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     let read = |first: &String, more: &[String]| -> Result<Vec<(Record, usize)>, Failure> {
         let words = std::iter::once(first).chain(more);
         words.map(|word| side(&store, word)).collect()

@@ -8,7 +8,7 @@ use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use crate::commands::doctor::{self, Ability, Health, Lack, LayerHealth, Mends};
-use stackrace_base::event::again;
+use stackrace_base::event::{again, sudo};
 use stackrace_base::unit;
 use stackrace_run::prepare::observer::Preparation;
 
@@ -144,6 +144,7 @@ fn layers(health: &Health) -> String {
     let ready = |one: &&LayerHealth| one.missing.is_empty();
     // Rights are had with one word; packages and kernels are not, so they are told apart.
     let here = |one: &LayerHealth| health.root || !one.root;
+    let as_root = format!("As root ({} …)", sudo());
     let mut text = String::new();
     for (head, names) in [
         (
@@ -154,10 +155,7 @@ fn layers(health: &Health) -> String {
             "With a second machine (--peer, or the lab)",
             names(&|one| ready(one) && one.machines > 1 && here(one)),
         ),
-        (
-            "As root (sudo stackrace …)",
-            names(&|one| ready(one) && !here(one)),
-        ),
+        (&*as_root, names(&|one| ready(one) && !here(one))),
     ] {
         if !names.is_empty() {
             text.push_str(&format!("{head}: {names}\n"));

@@ -99,7 +99,7 @@ fn form(verb: &Export) -> Result<TableForm, Failure> {
 
 /// The runs, each once.
 fn read(setting: &Setting, names: &[String]) -> Result<Vec<Record>, Failure> {
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     let mut records: Vec<Record> = Vec::new();
     for name in names {
         let record = super::words::run(&store, name)?;

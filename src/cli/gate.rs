@@ -37,7 +37,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         );
     }
     check_junit(verb)?;
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     let records = words::runs(&store, &verb.runs)?;
     let mut others = Vec::new();
     for word in &verb.baseline {
@@ -69,7 +69,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
 /// Whether what a run requires is met, where no limit of a comparison is given.
 fn required(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     let record = match verb.runs.as_slice() {
-        [run] => words::run(&setting.session.open_store()?, run)?,
+        [run] => words::run(&setting.session.look_into_store()?, run)?,
         _ => {
             return Err(Failure::usage("what is required is asked of one run")
                 .next("name one, or compare them: --baseline RUN --worse-than 5%"));
@@ -166,9 +166,9 @@ fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Fai
     if !valid.contains(&value) {
         return Err(
             Failure::usage(format!("{word} {text} is out of range")).next(format!(
-                "write a share such as 5 %: at least {} and below {}",
-                unit::percent(valid.start),
-                unit::percent(valid.end)
+                "write a share of at least {:.0} % and below {:.0} %",
+                valid.start * 100.0,
+                valid.end * 100.0
             )),
         );
     }

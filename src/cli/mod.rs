@@ -60,7 +60,7 @@ use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_help, print_on};
 
-use stackrace_base::event::store_is_named;
+use stackrace_base::event::{program_is, store_is_named};
 use stackrace_load::tools::{self, ClassicTool, Console};
 use stackrace_machine::host;
 use stackrace_places::place::options::TypedOptions;
@@ -70,6 +70,7 @@ use stackrace_remote::agent::worker;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::preflight::check_limits;
 use stackrace_show::report::Screen;
+use stackrace_study::study::excerpts_fit;
 
 /// First steps, for one who typed the name alone. It is still a mistake (code 2): a script whose variable was empty
 /// must not go on.
@@ -191,6 +192,19 @@ fn name_store(matches: &ArgMatches, store: Option<&Path>) {
     }
 }
 
+/// Tells what advice and refusals say in every room: the store and the program that were typed, and the width of what
+/// they are printed to.
+fn tell_all(matches: &ArgMatches, store: Option<&Path>) {
+    name_store(matches, store);
+    excerpts_fit(terminal::columns(&std::io::stderr()));
+    // The one that works for another machine is not typed there.
+    if matches.subcommand_name() != Some("agent")
+        && let Ok(program) = std::env::current_exe()
+    {
+        program_is(&program);
+    }
+}
+
 fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     let defaults = match matches.subcommand_name() {
@@ -198,7 +212,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
-    name_store(matches, common.store.as_deref());
+    tell_all(matches, common.store.as_deref());
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {
@@ -343,7 +357,7 @@ fn works_on(verb: &str, system: &str) -> Result<(), Failure> {
 /// Refuses a command that cannot work where `/proc` is not mounted, before anything is touched: nothing would tell it
 /// what is mounted, which processes there are, and which file is open.
 fn sees_the_kernel(verb: &str, sees: bool) -> Result<(), Failure> {
-    let needs = LINUX_ALONE.contains(&verb) || ["clean", "load"].contains(&verb);
+    let needs = LINUX_ALONE.contains(&verb) || ["clean", "load", "plan"].contains(&verb);
     if sees || !needs {
         return Ok(());
     }
@@ -357,7 +371,7 @@ mod tests {
 
     #[test]
     fn without_proc_only_what_needs_none_goes_on() {
-        for verb in ["run", "compare", "clean", "load"] {
+        for verb in ["run", "compare", "clean", "load", "plan"] {
             let refused = sees_the_kernel(verb, false).unwrap_err();
             assert_eq!(refused.exit_code(), 4);
             assert!(refused.render().contains("mount -t proc proc /proc"));

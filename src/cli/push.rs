@@ -18,7 +18,7 @@ pub(super) fn exec(setting: &Setting, verb: &Push) -> Result<u8, Failure> {
     // Refused before anything is connected: an address that gives its password away, a run that is not
     // there.
     let address = TeamAddress::understand(&verb.database, &variable)?;
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     let ids = ids(&store, verb)?;
     let mut team = TeamWriter::open(address)?;
     let mut left_out = 0;

@@ -20,7 +20,7 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     let format = form(&verb)?;
     let record = setting
         .session
-        .open_store()?
+        .look_into_store()?
         .read(&verb.run)
         .map_err(not_read)?;
     let evidence = Evidence::of(&record);
@@ -207,7 +207,7 @@ pub(super) fn write(
 
 /// Carries out `stackrace reindex`; gives its exit code.
 pub(super) fn reindex(setting: &Setting) -> Result<u8, Failure> {
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     store.reindex().map_err(not_read)?;
     print(&format!("{}\n", store.dir().join("stackrace.db").display()));
     Ok(0)

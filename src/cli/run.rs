@@ -126,7 +126,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     let session = &setting.session;
-    let store = session.open_store()?;
+    let store = session.look_into_store()?;
     let (stopped, mut study) = Stopped::open(&store, &verb.run)?;
     study_file::check_wipe(&study, &verb.permitted.wipe)?;
     // The study is in the log, and a log is data: the permission was given to another command line.

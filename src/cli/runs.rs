@@ -6,14 +6,14 @@ use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::words::not_read;
 use crate::commands::remove;
-use stackrace_base::event::again;
-use stackrace_base::unit;
+use stackrace_base::event::{again, is_store_named};
+use stackrace_base::unit::{self, ShownPath};
 use stackrace_results::record::{RunSummary, Store};
 use stackrace_show::report::on_one_line;
 
 /// Carries out `stackrace runs`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     match &verb.verb {
         None => list(&store, verb.json),
         Some(RunsVerb::Tag { run, tags, remove }) => {
@@ -92,7 +92,12 @@ fn list(store: &Store, json: bool) -> Result<u8, Failure> {
         }
     }
     if runs.is_empty() {
-        text.push_str("no runs on record\n");
+        // A name with a typo looks like a store that has nothing yet.
+        let place = match store.is_there() || !is_store_named() {
+            true => String::new(),
+            false => format!(": there is no store in {}", store.dir().shown()),
+        };
+        text.push_str(&format!("no runs on record{place}\n"));
     }
     say(&text);
     Ok(0)

@@ -29,7 +29,10 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     let loopback = address.ip().is_loopback();
     let token = token(given(&verb)?, loopback && !verb.control)?;
     let studies = verb.studies.as_deref().map(studies_dir).transpose()?;
-    let store = setting.session.open_store()?;
+    let store = match verb.control || verb.open {
+        true => setting.session.open_store()?,
+        false => setting.session.look_into_store()?,
+    };
     let (runs, whose) = runs(&store, verb.from.as_deref())?;
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::unable(format!("cannot listen on {address}: {error}"))

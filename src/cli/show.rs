@@ -84,7 +84,7 @@ pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
             let file = name.ok_or_else(|| {
                 Failure::usage("show trace needs a file").next("stackrace show trace app.trace")
             })?;
-            super::trace::shown(Path::new(file))?
+            super::trace::shown(Path::new(file), setting.screen.columns())?
         }
         other => {
             return Err(unknown(
@@ -158,6 +158,7 @@ fn takes_words(takes: Takes) -> String {
         Takes::Nothing => "bottom layer".to_owned(),
         Takes::Directory => "on a directory".to_owned(),
         Takes::Devices { min: 1, max: 1 } => "on one device".to_owned(),
+        Takes::Devices { min, max } if min == max => format!("on {min} devices"),
         Takes::Devices { min, max } => format!("on {min} to {max} devices"),
         Takes::Pool => "on a pool".to_owned(),
         Takes::Anything => "on anything".to_owned(),

@@ -9,19 +9,24 @@ use serde_json::{Value, json};
 
 use super::args::TraceVerb;
 use super::failure::Failure;
-use super::terminal::{print_data, say};
+use super::terminal::{columns, print_data, say};
 use stackrace_base::unit::{self, ShownPath};
-use stackrace_trace::trace::{Bound, Class, Ending, Summary, TraceError, TraceReader, cut};
+use stackrace_show::report::table;
+use stackrace_trace::trace::{Bound, Class, Ending, Spent, Summary, TraceError, TraceReader, cut};
 
 /// Share of the critical path that waits for others from which the elapsed time says little of storage.
 const MOSTLY_OUTSIDE: f64 = 0.1;
 /// Share of lost events, and of what is not covered, above which the figures do not describe the application.
 const LOST: f64 = 0.001;
 const NOT_COVERED: f64 = 0.02;
+/// Share of the critical path from which a part of it is named.
+const SEEN: f64 = 0.000_5;
 
 pub(super) fn exec(verb: &TraceVerb) -> Result<u8, Failure> {
     match verb {
-        TraceVerb::Info { file, json: false } => say(&shown(file)?),
+        TraceVerb::Info { file, json: false } => {
+            say(&shown(file, columns(&std::io::stdout()))?);
+        }
         TraceVerb::Info { file, json: true } => {
             let text = format!("{:#}\n", as_json(&summary(file)?));
             print_data(text.as_bytes());
@@ -37,8 +42,8 @@ pub(super) fn exec(verb: &TraceVerb) -> Result<u8, Failure> {
 }
 
 /// What a trace holds, for people.
-pub(super) fn shown(file: &Path) -> Result<String, Failure> {
-    Ok(text(&file.shown().to_string(), &summary(file)?))
+pub(super) fn shown(file: &Path, columns: usize) -> Result<String, Failure> {
+    Ok(text(&file.shown().to_string(), &summary(file)?, columns))
 }
 
 fn reader(file: &Path) -> Result<TraceReader<BufReader<File>>, Failure> {
@@ -106,12 +111,12 @@ pub(super) fn cost(ending: &Ending) -> String {
     )
 }
 
-fn text(name: &str, summary: &Summary) -> String {
+fn text(name: &str, summary: &Summary, columns: usize) -> String {
     let (origin, ending) = (&summary.origin, &summary.ending);
     let seconds = |ns: u64| unit::time_ns(ns as f64);
     let part = if origin.cut { ", a part" } else { "" };
     let mut text = format!(
-        "{name}: {} on {}{part}, Linux {}, {}; {} of {}, {} below the directory before\n\n",
+        "{name}: {} on {}{part}, Linux {}, {}; {} of {}. The directory had {} before.\n\n",
         unit::long_time(ending.elapsed_ns as f64 / 1e9),
         origin.file_system,
         origin.kernel,
@@ -120,24 +125,22 @@ fn text(name: &str, summary: &Summary) -> String {
         unit::counted(ending.threads as usize, "thread"),
         unit::counted(summary.files as usize, "file"),
     );
-    text.push_str(&format!(
-        "{:<14}{:>11}{:>9}{:>12}{:>11}{:>11}\n",
-        "calls", "number", "failed", "bytes", "time", "longest"
-    ));
-    for (class, total) in &summary.classes {
+    let head = ["calls", "number", "failed", "bytes", "time", "longest"].map(str::to_owned);
+    let rows = summary.classes.iter().map(|(class, total)| {
         let bytes = match total.bytes {
             0 => "–".to_owned(),
             bytes => unit::bytes(bytes),
         };
-        text.push_str(&format!(
-            "{:<14}{:>11}{:>9}{bytes:>12}{:>11}{:>11}\n",
-            class.name(),
-            total.calls,
-            total.failed,
+        vec![
+            class.name().to_owned(),
+            total.calls.to_string(),
+            total.failed.to_string(),
+            bytes,
             seconds(total.time),
             seconds(total.longest),
-        ));
-    }
+        ]
+    });
+    text.push_str(&table(&head, &rows.collect::<Vec<_>>(), columns));
     text.push_str(&format!("\n{}\n", bound_words(&summary.bound)));
     for remark in remarks(summary) {
         text.push_str(&format!("- {remark}\n"));
@@ -160,21 +163,31 @@ fn bound_words(bound: &Bound) -> String {
     }
 }
 
+/// What the path is made of; what is too little to be seen is left out.
+fn path_words(spent: &Spent) -> String {
+    let parts = [
+        (spent.storage, "storage"),
+        (spent.processor, "computing"),
+        (spent.queued, "waits for a processor"),
+        (spent.pages, "waits for pages of files and memory"),
+        (spent.other_files, "in other files"),
+        (spent.outside, "waits for others (clients, timers)"),
+    ];
+    let share = |part: u64| part as f64 / spent.total().max(1) as f64;
+    let seen = parts.iter().filter(|(part, _)| share(*part) >= SEEN);
+    let words = seen.map(|(part, what)| format!("{} {what}", unit::percent(share(*part))));
+    format!("the path: {}", words.collect::<Vec<_>>().join(", "))
+}
+
 /// What a reader must know about the bound.
 fn remarks(summary: &Summary) -> Vec<String> {
     let (ending, spent) = (&summary.ending, &summary.bound.spent);
-    let of_path = |part: u64| unit::percent(part as f64 / spent.total().max(1) as f64);
-    let mut found = vec![format!(
-        "the path: {} storage, {} computing, {} waits for a processor, {} for pages of files and memory, {} in other \
-         files, {} for others (clients, timers); what waits for pages or for a processor counts as if storage could \
-         save it",
-        of_path(spent.storage),
-        of_path(spent.processor),
-        of_path(spent.queued),
-        of_path(spent.pages),
-        of_path(spent.other_files),
-        of_path(spent.outside),
-    )];
+    let mut found = vec![path_words(spent)];
+    if spent.queued + spent.pages > 0 {
+        found.push(
+            "waits for a processor or for pages count as if storage could save them".to_owned(),
+        );
+    }
     if summary.bound.outside_share() > MOSTLY_OUTSIDE {
         found.push(
             "the application mostly answers others: faster storage shortens its answers, hardly the elapsed time".to_owned(),
@@ -202,7 +215,7 @@ fn remarks(summary: &Summary) -> Vec<String> {
     if ending.not_followed > 0 {
         lost.push_str(&format!(
             "; {} could not be followed",
-            unit::counted(ending.not_followed as usize, "process")
+            unit::counted(ending.not_followed as usize, "thread")
         ));
     }
     if ending.unresolved > 0 {
@@ -248,7 +261,7 @@ fn as_json(summary: &Summary) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_trace::trace::{Spent, StopReason};
+    use stackrace_trace::trace::StopReason;
 
     #[test]
     fn the_bound_is_said_as_a_share_and_a_limit() {

@@ -21,7 +21,7 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
         metric: verb.metric,
         workload: verb.workload,
     };
-    let store = setting.session.open_store()?;
+    let store = setting.session.look_into_store()?;
     let records = words::runs(&store, &verb.runs)?;
     let answers = verdict::ask(&records, &question).map_err(|missing| {
         let what = format!("{} in run {} named", missing.what, missing.run);

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::commands::required;
+use crate::commands::room::{self, FREE_SHARE, RoomAt};
+use crate::commands::warned::{cache_warning, first_impression};
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
@@ -19,7 +21,6 @@ use stackrace_base::setting::Settings;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
-use stackrace_machine::observe;
 use stackrace_places::place::clients::{self, AskedClients};
 use stackrace_places::place::taken::TakenDirs;
 use stackrace_run::execute::{self, FinishedRun};
@@ -36,14 +37,10 @@ pub(crate) const TIME_NS: u64 = 120_000_000_000;
 pub(crate) const COMPARE: &str = "compare";
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
-/// Share of the free space beyond which nothing is asked for.
-const FREE_SHARE: f64 = 0.8;
 /// Least data of a workload on each client, unless one machine alone would have less, bytes.
 const CLIENT_LEAST: u64 = 4 << 20;
 /// Least files of a workload on each client, unless one machine alone would have fewer.
 const CLIENT_FILES_LEAST: u64 = 100;
-/// Free bytes a directory must have to be tried at all.
-const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
 pub(crate) struct ComparedPath {
@@ -125,6 +122,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedComparison, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, warnings, taken) = comparable(&host, request)?;
+    reach_clients(request, &sides, observer)?;
     // Before the first file is laid out: from here on, Ctrl-C has something to remove.
     let interrupt = observer.catch_interrupt(LeftBehind::FILES)?;
     let began = SystemClock.now_ns();
@@ -143,6 +141,7 @@ pub(crate) fn prepare(
         let needed = required::workloads(&request.required, &whole.workload_heads)?;
         shape = shape.needing(needed);
     }
+    check_room(request, &shape, &sides, &made)?;
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run)?),
         // With sizes given, those of earlier runs do not matter.
@@ -182,6 +181,32 @@ pub(crate) fn prepare(
         interrupt,
         taken,
     })
+}
+
+/// Refuses a comparison for which there is no room at its least, or at the size that is asked for, before anything is
+/// tried; `made` gives its study.
+fn check_room(
+    request: &CompareRequest,
+    shape: &Shape,
+    sides: &[ComparedPath],
+    made: &dyn Fn(&[SizedPart]) -> StudyTable,
+) -> Result<(), Failure> {
+    let with = |bytes| study_file::made(COMPARE, made(&least_parts(shape, bytes)));
+    let least = with(request.size).map_err(|refused| match request.size {
+        Some(size) => room::too_small(size, request.purpose.name),
+        None => refused,
+    })?;
+    let at = rooms(sides);
+    room::check(&least, &at, || room::advice(&at, |bytes| with(Some(bytes))))
+}
+
+/// The workloads there is time for, each with the bytes that are asked for, or with the least.
+fn least_parts(shape: &Shape, bytes: Option<u64>) -> Vec<SizedPart> {
+    let mut parts = shape.unsized_parts();
+    for part in &mut parts {
+        part.size.bytes = bytes.unwrap_or(part.size.bytes);
+    }
+    parts
 }
 
 /// The workloads there is time for, with their sizes, found by trying them.
@@ -265,18 +290,9 @@ pub(crate) fn run(
     if let Some(short) = &prepared.short {
         observer.remark(short);
     }
-    let needed = study.trial_disk_bytes();
-    for side in &prepared.sides {
-        if needed as f64 > side.free as f64 * FREE_SHARE {
-            return Err(Failure::refused(format!(
-                "{} has {} free; this comparison needs {} and leaves a fifth free",
-                side.text,
-                unit::bytes(side.free),
-                unit::bytes(needed)
-            ))
-            .next("free space there, or give less data with --size"));
-        }
-    }
+    room::check(&study, &rooms(&prepared.sides), || {
+        "free space there, or give less data with --size".to_owned()
+    })?;
     // Sizes of a run that had more time may be too large for this one.
     first_round::warn(&study.decide, prepared.round_seconds, observer);
     let host = LocalHost::new(Arc::new(|_| ()));
@@ -300,12 +316,20 @@ pub(crate) fn run(
     execute::start(context, of, &warnings, &[], observer)
 }
 
-/// Warns the reader of a result of `--quick`.
-pub(crate) fn first_impression(time_ns: u64) -> String {
-    format!(
-        "this is a first impression from {}: few rounds of short trials",
-        unit::long_time(time_ns as f64 / 1e9)
-    )
+/// Reaches the clients that are to measure: what was begun without one of them would be in vain.
+///
+/// # Errors
+/// The one that is not reached, or does not see a directory.
+pub(crate) fn reach_clients(
+    request: &CompareRequest,
+    sides: &[ComparedPath],
+    observer: &dyn Observer,
+) -> Result<(), Failure> {
+    let Some(asked) = &request.clients else {
+        return Ok(());
+    };
+    let directories: Vec<PathBuf> = sides.iter().map(|side| side.path.clone()).collect();
+    asked.reach(&directories, observer)
 }
 
 /// The directories of a comparison, and why it misleads: empty, unless it is made all the same.
@@ -363,12 +387,6 @@ pub(crate) fn sides(
             .free_bytes(&path)
             .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
         let lies_on = watched::lies_on(host, &path)?;
-        if free < FREE_LEAST {
-            return Err(
-                Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
-                    .next("free space there, or choose another directory"),
-            );
-        }
         sides.push(ComparedPath {
             path,
             text,
@@ -378,6 +396,17 @@ pub(crate) fn sides(
         });
     }
     Ok(sides)
+}
+
+/// The room that there is in each.
+pub(crate) fn rooms(sides: &[ComparedPath]) -> Vec<RoomAt<'_>> {
+    sides
+        .iter()
+        .map(|side| RoomAt {
+            text: &side.text,
+            free: side.free,
+        })
+        .collect()
 }
 
 /// The directories as they were when they were first looked at.
@@ -404,29 +433,6 @@ fn misleading(sides: &[ComparedPath]) -> Vec<String> {
         reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
     }
     reasons
-}
-
-/// Warns where the data fit into memory and may be read from there.
-fn cache_warning(study: &Study, warm: bool) -> Option<String> {
-    let memory = observe::memory_bytes()?;
-    let largest = study.working_set_bytes();
-    if largest >= memory {
-        return None;
-    }
-    let fits = format!(
-        "the data of each trial ({} at most) fit into memory ({})",
-        unit::bytes(largest),
-        unit::bytes(memory)
-    );
-    if warm {
-        return Some(format!(
-            "{fits} and caches are kept warm: reads will come from memory, not from storage"
-        ));
-    }
-    // Root drops all caches, and each trial records what stayed: there is nothing to warn of.
-    (!rustix::process::geteuid().is_root()).then(|| format!(
-        "{fits}; without root only the files' own pages can be dropped before each measurement, not the file system's metadata; what was left in memory is counted beside each result, and writes end with fsync"
-    ))
 }
 
 /// The text of the study that `compare` makes for these directories where nothing else is asked for.

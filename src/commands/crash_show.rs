@@ -146,7 +146,7 @@ fn recovered(
 /// # Errors
 /// There is no such run, or its study cannot be read any more.
 pub(crate) fn recorded(context: &Context, run: &str) -> Result<(Record, Study), Failure> {
-    let store = context.open_store()?;
+    let store = context.look_into_store()?;
     let run = store
         .find(run)
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;

@@ -17,7 +17,6 @@ use stackrace_remote::agent::message::{CleanAnswer, PeerAddress};
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
 use stackrace_remote::agent::ssh::{Remote, StopAsked};
-use stackrace_results::record::Store;
 use stackrace_run::prepare::context::{Context, entropy, unrecorded};
 
 /// Cleans each machine with its peers, or this one with them, or only lists what is left there; tells what was done.
@@ -85,12 +84,7 @@ pub(crate) fn on_shells(context: &Context) -> Result<Vec<String>, Failure> {
 /// # Errors
 /// The store cannot be read.
 pub(crate) fn on_others(context: &Context) -> Result<Vec<String>, Failure> {
-    let dir = context.store_dir()?;
-    // Opened, it would be made.
-    if !dir.is_dir() {
-        return Ok(Vec::new());
-    }
-    let store = Store::open(&dir).map_err(unrecorded)?;
+    let store = context.look_into_store()?;
     let mut told = Vec::new();
     for run in store.ids().map_err(unrecorded)? {
         // What was made here alone is told by its journal.

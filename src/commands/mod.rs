@@ -11,7 +11,9 @@ pub(crate) mod load_target;
 pub(crate) mod own_program;
 pub(crate) mod remove;
 pub(crate) mod required;
+pub(crate) mod room;
 pub(crate) mod standing;
 #[cfg(test)]
 mod tests;
+pub(crate) mod warned;
 pub(crate) mod watched;

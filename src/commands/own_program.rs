@@ -8,14 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    COMPARE, CompareRequest, ComparedPath, comparable, first_impression, sides, study_of, watched,
-    workload,
+    COMPARE, CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of,
+    watched, workload,
 };
+use crate::commands::room::{self, RoomAt};
+use crate::commands::warned::first_impression;
 use stackrace_base::event::{Better, Ended, LeftBehind};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
-use stackrace_base::setting::{Settings, Value};
+use stackrace_base::setting::{Settings, Value, advised_size};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
@@ -84,13 +86,7 @@ impl OwnProgram {
             let stem = job.file.file_stem().unwrap_or_default();
             return stem.to_string_lossy().into_owned();
         }
-        let first = self.command.first().map_or("", |word| word.as_str());
-        let program = first.split_whitespace().next().unwrap_or("command");
-        let last = program.rsplit('/').next().unwrap_or(program);
-        match last.is_empty() {
-            true => "command".to_owned(),
-            false => last.to_owned(),
-        }
+        command_name(&self.command)
     }
 
     /// Its name, with the metric that it is judged by where that was chosen.
@@ -106,8 +102,11 @@ impl OwnProgram {
         match (&self.workload, &self.fio) {
             (Some(settings), _) if settings.owner == find_rate::NAME => {
                 let io = find_rate::SEARCHED;
+                // As large as it was, which fitted.
+                let size = settings.optional_bytes("size").ok().flatten();
+                let size = unit::bytes(size.unwrap_or(1 << 30)).replace(' ', "");
                 format!(
-                    "write another --find-rate, or give it more time: --with \"{io} mode=read size=1GiB time=5min\""
+                    "write another --find-rate, or give it more time: --with \"{io} mode=read size={size} time=5min\""
                 )
             }
             (Some(settings), _) => {
@@ -123,6 +122,16 @@ impl OwnProgram {
                     .to_owned()
             }
         }
+    }
+
+    /// What to do where there is too little room for it.
+    fn smaller(&self, at: &[RoomAt<'_>]) -> String {
+        if self.workload.is_none() && self.fio.is_none() {
+            return "free space there, or say what the command needs: --disk 1MiB".to_owned();
+        }
+        let free = at.iter().map(|one| one.free).min().unwrap_or(0);
+        let size = unit::bytes(advised_size(free)).replace(' ', "");
+        format!("free space there, or give it less data, such as size={size}")
     }
 
     /// The name of one beside it: of several of a kind, each has a number.
@@ -215,6 +224,52 @@ impl OwnProgram {
     }
 }
 
+/// First words of lines that say little of what runs: those of a shell, and programs that run another one.
+const SAY_LITTLE: [&str; 23] = [
+    "bash", "case", "cd", "command", "dash", "env", "eval", "exec", "export", "for", "if",
+    "ionice", "nice", "set", "sh", "source", "sudo", "test", "time", "timeout", "trap", "until",
+    "while",
+];
+
+/// Letters of a line that are its name: a table has no room for more.
+const NAME_MAX: usize = 32;
+
+/// The name of a command: its program, or what was typed, shortened, where a program does not stand first.
+fn command_name(command: &[String]) -> String {
+    let words: Vec<&str> = command
+        .iter()
+        .flat_map(|one| one.split_whitespace())
+        .collect();
+    let first = words.first().copied().unwrap_or_default();
+    let program = first.rsplit('/').next().unwrap_or(first);
+    let plain = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+    let names = program.contains(char::is_alphanumeric) && program.chars().all(plain);
+    if names && !SAY_LITTLE.contains(&program) {
+        return program.to_owned();
+    }
+    let mut typed = String::new();
+    for word in words {
+        if typed.chars().count() + word.chars().count() >= NAME_MAX {
+            let room = NAME_MAX.saturating_sub(typed.chars().count() + 2);
+            // A word that is cut in its middle is still known where it is the first one.
+            if typed.is_empty() {
+                typed.extend(word.chars().take(room));
+            }
+            typed.push_str(" …");
+            break;
+        }
+        if !typed.is_empty() {
+            typed.push(' ');
+        }
+        typed.push_str(word);
+    }
+    match typed.is_empty() {
+        true => "command".to_owned(),
+        // In a study, braces hold what is varied.
+        false => unit::signs(&typed.replace('{', "(").replace('}', ")")),
+    }
+}
+
 /// The study that compares these directories with the program, and what is measured beside it.
 fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> StudyTable {
     let names: Vec<String> = (0..own.beside.len())
@@ -264,16 +319,13 @@ pub(crate) fn run(
     let began = SystemClock.now_ns();
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, mut warnings, taken) = comparable(&host, request)?;
+    let first = first_study(request, &sides, own)?;
+    reach_clients(request, &sides, observer)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
         interrupt: observer.catch_interrupt(LeftBehind::FILES)?,
         inner: observer,
     };
-    let mut first = study_file::made(COMPARE, study(request, &sides, own))?;
-    // Before the first try: what clients cannot measure together is refused untouched.
-    if let Some(asked) = &request.clients {
-        asked.join(&mut first)?;
-    }
     check_commands(&first, own)?;
     preflight::check_machine(context, &first)?;
     // The command may take minutes.
@@ -322,6 +374,22 @@ pub(crate) fn run(
     }
     let of = (&study, &execute::checked_store(context, &study)?);
     execute::start(context, of, &warnings, &[], &caught)
+}
+
+/// The study as it is first tried. What clients cannot measure together, and what there is no room for, is refused
+/// before that.
+fn first_study(
+    request: &CompareRequest,
+    sides: &[ComparedPath],
+    own: &OwnProgram,
+) -> Result<Study, Failure> {
+    let mut first = study_file::made(COMPARE, study(request, sides, own))?;
+    if let Some(asked) = &request.clients {
+        asked.join(&mut first)?;
+    }
+    let at = rooms(sides);
+    room::check_own(&first, &at, &own.smaller(&at))?;
+    Ok(first)
 }
 
 /// Refuses the commands of a job file, which were not typed.
@@ -394,6 +462,32 @@ mod tests {
     use crate::commands::compare::{request_for, sides_of};
     use stackrace_base::setting::GivenSetting;
     use stackrace_load::programs;
+
+    #[test]
+    fn a_command_is_known_by_its_program_or_by_what_was_typed() {
+        let name = |words: &[&str]| {
+            command_name(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())
+        };
+        for (words, expected) in [
+            (&["/usr/bin/make", "-C", "/src"][..], "make"),
+            (&["g++ -O2 x.cc"], "g++"),
+            (&["{ true; }"], "( true; )"),
+            (&["cd {dir} && make"], "cd (dir) && make"),
+            (&["A=1 make"], "A=1 make"),
+            (
+                &["sh", "-c", "dd if=/dev/zero of=x"],
+                "sh -c dd if=/dev/zero of=x",
+            ),
+            (
+                &["for i in 1 2 3; do cp -r /usr/share/doc copy.$i; done"],
+                "for i in 1 2 3; do cp -r …",
+            ),
+            (&["(sleep\n1)"], "(sleep 1)"),
+            (&[""], "command"),
+        ] {
+            assert_eq!(name(words), expected, "{words:?}");
+        }
+    }
 
     #[test]
     fn a_workload_that_is_typed_means_in_the_study_what_it_means_to_load() {

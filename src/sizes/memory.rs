@@ -32,7 +32,7 @@ pub(crate) struct EarlierSizes {
 /// # Errors
 /// There is no such run, or it is no comparison of directories.
 pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Failure> {
-    let store = context.open_store()?;
+    let store = context.look_into_store()?;
     let record = store
         .read(name)
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
@@ -59,7 +59,7 @@ pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
 /// if it was not asked before.
 pub(crate) fn same_question(context: &Context, study: StudyTable) -> Option<EarlierSizes> {
     let asked = question(study);
-    let store = context.open_store().ok()?;
+    let store = context.look_into_store().ok()?;
     // In the order in which they were begun: ids of one minute differ by chance alone.
     let ids = store.ids().ok()?;
     let records = ids.iter().rev().take(RUNS_MAX);
@@ -83,7 +83,7 @@ pub(crate) fn earlier(context: &Context, record: &Record) -> Vec<Record> {
         let study = StudyTable::read(&record.head.study).ok()?;
         Some(study.with_that_of(TITLE, &untold))
     };
-    let (Some(asked), Ok(store)) = (of(record), context.open_store()) else {
+    let (Some(asked), Ok(store)) = (of(record), context.look_into_store()) else {
         return Vec::new();
     };
     let ids = store.ids().unwrap_or_default();

@@ -220,10 +220,9 @@ impl Shape {
         round_seconds: f64,
         command: &[String],
     ) -> Option<String> {
-        let all = self.purpose.parts.iter().map(|part| part.name);
-        let out: Vec<&str> = all.filter(|name| !names.contains(name)).collect();
+        let all = names.len() == self.purpose.parts.len();
         // What nothing is required of was not asked for.
-        if out.is_empty() || names.is_empty() || self.all_needed {
+        if all || names.is_empty() || self.all_needed {
             return None;
         }
         // What was left out is taken to be as slow as what stays.
@@ -231,11 +230,11 @@ impl Shape {
         let whole = each * self.purpose.parts.len() as f64;
         let needed = ROUNDS_LEAST * whole / MEASURING_SHARE;
         Some(format!(
-            "in {} there is time for {}, not for {}; all {} need about {}: {}",
+            "in {} there is time for {} of {} workloads: {}. All of them need about {}: {}",
             minutes(self.time),
-            listed(names),
-            listed(&out),
+            names.len(),
             self.purpose.parts.len(),
+            listed(names),
             minutes(rounded_up(needed)),
             with_time(command, needed)
         ))
@@ -354,14 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_named_with_the_command_for_all_of_it() {
+    fn what_there_is_time_for_is_named_with_the_command_for_all_of_it() {
         let shape = Shape::of(&purpose::ALL[0], 60 * SECOND, 2);
         let said = shape.left_out(&["streaming write"], 2.4, &command());
         assert_eq!(
             said.unwrap(),
-            "in 1 min there is time for streaming write, not for random read 4 KiB, small files, random \
-             write 4 KiB and streaming read; all 5 need about 3 min: stackrace compare '/a b' /c \
-             --time '180 s'"
+            "in 1 min there is time for 1 of 5 workloads: streaming write. All of them need about 3 min: \
+             stackrace compare '/a b' /c --time '180 s'"
         );
         let all: Vec<&str> = purpose::ALL[0].parts.iter().map(|part| part.name).collect();
         assert_eq!(shape.left_out(&all, 12.0, &command()), None);

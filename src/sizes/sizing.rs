@@ -448,7 +448,8 @@ impl<'a> Probe<'a> {
         if let Some(rate) = self.lays_out {
             return Ok(rate);
         }
-        let bytes = WorkloadSize::LEAST.bytes;
+        let least = WorkloadSize::LEAST.bytes;
+        let bytes = self.asked.bytes.map_or(least, |bytes| bytes.min(least));
         let mut seconds = 0.0;
         for (root, (name, _)) in self.roots.iter().zip(&self.asked.directories) {
             let target = IoTarget {

@@ -40,7 +40,7 @@ pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
 pub use system::{afp, command, guest, journal, mountinfo, observe, stack, wire};
-pub use trace::trace;
+pub use trace::{small_trace, trace};
 pub use web::request;
 pub use words::{arguments, is_entry, is_understood, unit};
 

@@ -1,6 +1,8 @@
 //! A trace, which may come from anywhere.
 
-use stackrace_trace::trace::{Summary, TraceReader, cut};
+use stackrace_trace::trace::{
+    Code, Ending, Names, Operation, StopReason, Summary, TraceOrigin, TraceReader, TraceWriter, cut,
+};
 
 /// A trace is refused with a reason, or counts what it holds; and its parts can be read as well.
 pub fn trace(data: &[u8]) {
@@ -20,4 +22,44 @@ pub fn trace(data: &[u8]) {
     };
     let again = TraceReader::new(&*part).and_then(Summary::of);
     assert!(again.is_ok(), "{again:?}");
+}
+
+/// A trace of a moment: reads, writes and waits of one thread, some of which could not be followed.
+pub fn small_trace() -> Vec<u8> {
+    let origin = TraceOrigin {
+        program: "test".to_owned(),
+        kernel: "6.12.0-with-a-long-name+deb13-amd64".to_owned(),
+        architecture: "x86_64".to_owned(),
+        file_system: "ext4".to_owned(),
+        processors: 4,
+        cost_limit: 500,
+        cut: false,
+    };
+    let names = Names::default();
+    let mut writer = TraceWriter::new(Vec::new(), &origin).expect("memory takes it");
+    let codes = [Code::Read, Code::Write, Code::Fsync, Code::Other];
+    for (code, at) in codes.into_iter().cycle().take(40).zip(0..) {
+        let operation = Operation {
+            duration: 700_000,
+            queued: 100_000,
+            blocked: 500_000,
+            result: 65_536,
+            length: 65_536,
+            ..Operation::of(code, 0, at * 1_000_000)
+        };
+        writer.push(&names, operation).expect("memory takes it");
+    }
+    let ending = Ending {
+        stopped: Some(StopReason::Ended),
+        operations: 40,
+        threads: 1,
+        events: 80,
+        lost: 3,
+        not_followed: 2,
+        unresolved: 1,
+        cost_ns: 1_000_000,
+        processor_ns: 30_000_000,
+        elapsed_ns: 40_000_000,
+    };
+    writer.finish(&names, &ending).expect("memory takes it")
 }

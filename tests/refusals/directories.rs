@@ -162,13 +162,42 @@ pub(super) fn directories_that_cannot_take_the_data_are_refused() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     ground.make_dir("data");
-    let tight = Mounted::ext4(&ground, "tight", 32);
-    refused(
-        &ground,
-        &["compare", "data", tight.text()],
-        3,
-        &["/tight has only", "free"],
-    );
+    let tight = Mounted::ext4(&ground, "tight", 16);
+    let of_both = ["compare", "data", tight.text()];
+    for (words, option, more) in [
+        (&[][..], "--size ", &["--print-study"][..]),
+        (&["--size", "1 GiB"], "--size ", &["--print-study"]),
+        (
+            &["--with", "random mode=write size=1GiB"],
+            "size=",
+            &["--rounds", "1"],
+        ),
+        (&["--", "true"], "--disk ", &["--rounds", "1"]),
+    ] {
+        let refused = ground.stackrace(&[&of_both, words].concat());
+        refused
+            .ended(3)
+            .err_has("/tight has")
+            .err_has("this comparison needs");
+        untouched(&ground, &refused);
+        // What is advised is taken.
+        let advised = refused.err.split_once(option);
+        let advised = advised.and_then(|(_, rest)| rest.split_whitespace().next());
+        let advised = advised.unwrap_or_else(|| panic!("no {option} in {}", refused.err));
+        let with = format!("random mode=write time=10ms size={advised}");
+        let words = match option {
+            "size=" => vec!["--with", &with],
+            _ => vec![option.trim(), advised],
+        };
+        let own: &[&str] = if option == "--disk " {
+            &["--", "true"]
+        } else {
+            &[]
+        };
+        let store = ["--store", "of what was taken"];
+        let words = [&of_both, &words[..], more, &store, own].concat();
+        ground.stackrace(&words).ended(0);
+    }
     let small = Mounted::ext4(&ground, "small", 200);
     let args = ["compare", "data", small.text(), "--size", "1 GiB"];
     refused(
@@ -185,10 +214,7 @@ pub(super) fn directories_that_cannot_take_the_data_are_refused() {
         3,
         &["/fixed", "Read-only file system"],
     );
-    for (directory, part) in [
-        (&tight, "/tight has only"),
-        (&fixed, "Read-only file system"),
-    ] {
+    for (directory, part) in [(&tight, "/tight has"), (&fixed, "Read-only file system")] {
         refused(&ground, &["check", directory.text()], 3, &[part]);
     }
     for directory in [&tight, &small, &fixed] {

@@ -251,3 +251,23 @@ pub(crate) fn clients_end_by_themselves_when_the_coordinator_is_killed() {
         assert_eq!(left.count(), 0, "something is left in {place}");
     }
 }
+
+/// A comparison tries the directories itself first, which takes a third of its time.
+pub(crate) fn clients_are_reached_before_anything_is_tried() {
+    let (ground, _server, clients) = with_clients();
+    let lost = format!("{clients},no-such-host.invalid");
+    for own in [&[][..], &["--with", "files count=5"]] {
+        let words = [
+            &["compare", "here", "there", "--anyway", "--clients", &lost],
+            own,
+        ]
+        .concat();
+        let said = stackrace(&ground, &words);
+        said.ended(4).err_has("cannot reach no-such-host.invalid");
+        // No word of what was tried, and nothing of it is there.
+        assert!(said.err.starts_with("error: "), "{}", said.err);
+        let left = ground.left();
+        assert!(left.len() <= 1, "the copy alone: {left:?}");
+        assert!(!ground.store().exists(), "the store was made");
+    }
+}

@@ -564,6 +564,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         nodes_of_a_slurm_allocation_are_clients,
         a_drained_node_goes_on_and_one_that_goes_down_ends_the_run_by_name,
         hosts_of_a_host_file_are_clients_of_open_mpi,
+        clients_are_reached_before_anything_is_tried,
         clients_measure_one_storage_at_the_same_time,
         clients_that_make_no_sense_are_refused_before_anything_is_touched,
         a_directory_that_is_other_storage_on_one_client_is_refused,

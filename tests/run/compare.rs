@@ -78,7 +78,7 @@ pub(crate) fn two_directories_are_compared_without_root() {
         .unwrap();
     let said = Said::of(&output);
     compared(&ground, &said, [&sides[0], &sides[1]]);
-    said.err_has("without root only the files' own pages can be dropped");
+    said.err_has("Without root, the file system's metadata stay in memory");
 }
 
 pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {

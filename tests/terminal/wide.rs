@@ -68,6 +68,19 @@ pub(super) fn wide_letters_and_marks_are_measured_by_what_is_seen() {
     }
 }
 
+/// A mark below a line that the terminal breaks points at nothing.
+pub(super) fn an_excerpt_of_a_study_fits_its_terminal() {
+    let ground = ground();
+    for columns in [30, 40, 60] {
+        let parser = on_screen(&ground, &["plan", "wrong.toml"], columns, &NO_COLOUR);
+        let screen = parser.screen();
+        let contents = screen.contents();
+        assert!(contents.contains("^^"), "{contents}");
+        let wrapped = (0..screen.size().0).find(|row| screen.row_wrapped(*row));
+        assert_eq!(wrapped, None, "at {columns}\n{contents}");
+    }
+}
+
 /// A line that was broken for 80 columns, and again for 40, has a short rest in its middle.
 pub(super) fn no_line_is_broken_twice() {
     let ground = ground();

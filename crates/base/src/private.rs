@@ -36,6 +36,6 @@ pub fn private_text(path: &Path) -> Result<String, Failure> {
     }
     let text = FILE_MAX.read(path).map_err(cannot)?;
     String::from_utf8(text).map_err(|_| {
-        Failure::usage(format!("{} is no text in UTF-8", path.shown())).next("name another file")
+        Failure::usage(format!("{} is not UTF-8 text", path.shown())).next("name another file")
     })
 }

@@ -15,7 +15,7 @@ pub(crate) const WORKERS_MAX: u32 = 1024;
 pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
 
 /// Reason for which a ring cannot count an fsync into the latency of a write.
-const APART: &str = "a write completes apart from the fsync that is to count into its latency";
+const APART: &str = "a write completes apart from its fsync, which is to be part of its latency";
 
 /// Blocks a device is probed with.
 const PROBE_READS: u64 = 8;
@@ -85,7 +85,7 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     if workers > WORKERS_MAX || depth > QUEUE_DEPTH_MAX {
         return Err(StartError::Spec {
             what: format!("{} threads with queue depth {depth}", spec.threads),
-            next: "lower the threads or the queue depth: 1024 threads, and 4096 per thread in a ring",
+            next: "use fewer threads (at most 1024) or a smaller queue depth (at most 4096 for each thread)",
         });
     }
     Ok(EngineChoice { way, workers, why })

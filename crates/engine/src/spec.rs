@@ -280,7 +280,7 @@ impl Spec {
                 .fsync_every
                 .map_or("no write".to_owned(), |every| format!("{every} writes"));
             let what =
-                format!("an fsync is to count into the write before it, but follows {every}");
+                format!("an fsync is to be part of the write before it, but follows {every}");
             return refuse(what, "call fsync after every write, or count it by itself");
         }
         match self.pacing {

@@ -24,6 +24,7 @@ use stackrace_load::programs::fio::FIO;
 use stackrace_machine::observe;
 use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
+use words::free_in;
 pub(super) use words::{find_rate, workload};
 
 /// Carries out `stackrace load`; gives its exit code.
@@ -36,7 +37,11 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         return Err(unknown("workload", &verb.workload, &names));
     };
     let target = LoadTarget::look(&verb.place)?;
-    let settings = words::read(kind, &verb.words, &target)?;
+    let free = match &target {
+        LoadTarget::Directory(directory) => free_in(std::slice::from_ref(directory)),
+        LoadTarget::Existing { .. } => u64::MAX,
+    };
+    let settings = words::read(kind, &verb.words, (&target, free))?;
     let request = LoadRequest {
         kind,
         workload: (kind.parse)(&settings).map_err(|refusal| words::refused(&[refusal]))?,

@@ -1,6 +1,7 @@
 //! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::super::failure::Failure;
 use super::super::variable::variable;
@@ -8,11 +9,20 @@ use super::super::words::unknown;
 use crate::commands::load_target::LoadTarget;
 use stackrace_base::event::shell;
 use stackrace_base::failure::next_line;
-use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
+use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value, advised_size};
+use stackrace_base::unit;
 use stackrace_load::programs;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::workload::{WorkloadKind, find_rate};
+use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_run::prepare::job_file;
+
+/// Bytes that may be written in all of these directories; what cannot be asked is refused later.
+pub(in crate::cli) fn free_in(directories: &[PathBuf]) -> u64 {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let free = directories.iter().map(|dir| host.free_bytes(dir));
+    free.filter_map(Result::ok).min().unwrap_or(u64::MAX)
+}
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
 /// of it, unless given.
@@ -22,7 +32,7 @@ use stackrace_run::prepare::job_file;
 pub(super) fn read(
     kind: &WorkloadKind,
     words: &[String],
-    target: &LoadTarget,
+    (target, free): (&LoadTarget, u64),
 ) -> Result<Settings, Failure> {
     let mut settings = Settings {
         owner: kind.name.to_owned(),
@@ -66,7 +76,7 @@ pub(super) fn read(
             .settings
             .push(GivenSetting::new("size", Value::Integer(bytes)));
     }
-    let refusals = settings.check_all();
+    let refusals = settings.check_all_in(free);
     if refusals.is_empty() {
         Ok(settings)
     } else {
@@ -105,9 +115,12 @@ fn typed(help: &str) -> String {
 ///
 /// # Errors
 /// There is no such workload, or its settings are wrong.
-pub(in crate::cli) fn workload(workload: &str) -> Result<Settings, Failure> {
+pub(in crate::cli) fn workload(
+    workload: &str,
+    directories: &[PathBuf],
+) -> Result<Settings, Failure> {
     let (name, words) = split(workload)?;
-    named(&name, &words)
+    named(&name, &words, free_in(directories))
 }
 
 /// The workload that finds the rate of random I/O at which a latency keeps `bound`; `with`: the I/O, as
@@ -115,8 +128,19 @@ pub(in crate::cli) fn workload(workload: &str) -> Result<Settings, Failure> {
 ///
 /// # Errors
 /// The workload is another one, or its settings are wrong.
-pub(in crate::cli) fn find_rate(with: Option<&str>, bound: &str) -> Result<Settings, Failure> {
-    let default = format!("{} mode=read size=1GiB", find_rate::SEARCHED);
+pub(in crate::cli) fn find_rate(
+    with: Option<&str>,
+    bound: &str,
+    directories: &[PathBuf],
+) -> Result<Settings, Failure> {
+    searched(with, bound, free_in(directories))
+}
+
+/// The same where so many bytes are free.
+fn searched(with: Option<&str>, bound: &str, free: u64) -> Result<Settings, Failure> {
+    // One word of a shell.
+    let size = unit::bytes(advised_size(free)).replace(' ', "");
+    let default = format!("{} mode=read size={size}", find_rate::SEARCHED);
     let (name, mut words) = split(with.unwrap_or(&default))?;
     if name != find_rate::SEARCHED {
         let told = format!("--find-rate takes random reads and writes, not \"{name}\"");
@@ -130,7 +154,7 @@ pub(in crate::cli) fn find_rate(with: Option<&str>, bound: &str) -> Result<Setti
             .next("write --find-rate \"p99 <= 5 ms\" (or p50, p95, p99.9, mean)"));
     }
     words.push(format!("{}={bound}", find_rate::BOUND.name));
-    named(find_rate::NAME, &words)
+    named(find_rate::NAME, &words, free)
 }
 
 /// The name of a workload and its settings, with the quotes of a shell.
@@ -145,13 +169,13 @@ fn split(workload: &str) -> Result<(String, Vec<String>), Failure> {
 }
 
 /// The workload of that name with these settings, checked.
-fn named(name: &str, words: &[String]) -> Result<Settings, Failure> {
+fn named(name: &str, words: &[String], free: u64) -> Result<Settings, Failure> {
     let mut kinds = programs::workloads().iter();
     let Some(kind) = kinds.find(|kind| kind.name == name) else {
         let names: Vec<&str> = programs::workloads().iter().map(|kind| kind.name).collect();
         return Err(unknown("workload", name, &names));
     };
-    let settings = read(kind, words, &LoadTarget::Directory(PathBuf::new()))?;
+    let settings = read(kind, words, (&LoadTarget::Directory(PathBuf::new()), free))?;
     let parsed = (kind.parse)(&settings);
     parsed.map_err(|refusal| refused(&[refusal]))?;
     Ok(settings)
@@ -210,7 +234,7 @@ mod tests {
         for kind in programs::workloads() {
             let mut words = vec![kind.name.to_owned()];
             for _ in 0..4 {
-                let Err(refused) = workload(&shell(&words)) else {
+                let Err(refused) = workload(&shell(&words), &[]) else {
                     break;
                 };
                 let new = advised(refused);
@@ -223,9 +247,27 @@ mod tests {
                 words.retain(|old| new.iter().all(|word| name(word) != name(old)));
                 words.extend(new);
             }
-            let refused = workload(&shell(&words)).err().map(Failure::into_parts);
+            let refused = workload(&shell(&words), &[]).err().map(Failure::into_parts);
             assert_eq!(refused, None, "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_size_that_is_advised_fits_the_disk() {
+        for (free, size) in [
+            (u64::MAX, "size=1GiB"),
+            (200 << 20, "size=32MiB"),
+            (7 << 20, "size=1MiB"),
+            (0, "size=1MiB"),
+        ] {
+            let refused = named("random", &["mode=write".to_owned()], free).err();
+            assert_eq!(refused.map(advised), Some(vec![size.to_owned()]), "{free}");
+        }
+        let settings = searched(None, "p99 <= 5 ms", 200 << 20);
+        assert_eq!(
+            settings.ok().unwrap().optional_bytes("size"),
+            Ok(Some(32 << 20))
+        );
     }
 
     #[test]

@@ -6,6 +6,9 @@ use std::sync::OnceLock;
 
 use super::shell;
 
+/// Name of this program.
+const PROGRAM: &str = "stackrace";
+
 /// Store that the command line named; unset where the usual one is used.
 // Advice is written in every room, by values that know nothing of the command line.
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
@@ -20,6 +23,39 @@ pub fn is_store_named() -> bool {
     NAMED.get().is_some()
 }
 
+/// This program, where `sudo stackrace` would not find it; unset where it would.
+static BESIDE_SUDO: OnceLock<PathBuf> = OnceLock::new();
+
+/// Directories in which sudo finds a program, whatever the user's own PATH says (`secure_path` of Debian).
+const OF_SUDO: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
+
+/// Tells where this program lies, which is typed at this machine; a second call changes nothing.
+pub fn program_is(path: &Path) {
+    if !sudo_finds(path) {
+        let _ = BESIDE_SUDO.set(path.to_path_buf());
+    }
+}
+
+fn sudo_finds(path: &Path) -> bool {
+    let of_sudo = |dir: &Path| OF_SUDO.iter().any(|known| dir == Path::new(known));
+    path.file_name() == Some(OsStr::new(PROGRAM)) && path.parent().is_some_and(of_sudo)
+}
+
+/// The beginning of a command of this program as root: `sudo stackrace`, or its whole path where that is not found.
+pub fn sudo() -> String {
+    let program = BESIDE_SUDO
+        .get()
+        .map_or(Path::new(PROGRAM), PathBuf::as_path);
+    shell(&[OsStr::new("sudo"), program.as_os_str()])
+}
+
 /// A command of this program as it is typed: words behind its name, and the store if this process was given one.
 pub fn again<W: AsRef<OsStr>>(words: &[W]) -> String {
     typed(words, NAMED.get().map(PathBuf::as_path))
@@ -31,7 +67,7 @@ pub fn again_in<W: AsRef<OsStr>>(words: &[W], store: &Path) -> String {
 }
 
 fn typed<W: AsRef<OsStr>>(words: &[W], store: Option<&Path>) -> String {
-    let mut all = vec![OsString::from("stackrace")];
+    let mut all = vec![OsString::from(PROGRAM)];
     all.extend(words.iter().map(|word| word.as_ref().to_owned()));
     if let Some(store) = store {
         all.extend(["--store".into(), store.into()]);
@@ -82,5 +118,18 @@ mod tests {
             r"stackrace resume r1 --store '/srv/it'\''s a b'"
         );
         assert_eq!(typed(&["clean"], None), "stackrace clean");
+    }
+
+    #[test]
+    fn sudo_finds_a_program_in_its_own_path_alone() {
+        assert!(sudo_finds(Path::new("/usr/local/bin/stackrace")));
+        for path in [
+            "/home/ann/.cargo/bin/stackrace",
+            "/usr/bin/stackrace-1",
+            "stackrace",
+        ] {
+            assert!(!sudo_finds(Path::new(path)), "{path}");
+        }
+        assert_eq!(sudo(), "sudo stackrace", "nothing was told");
     }
 }

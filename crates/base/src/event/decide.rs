@@ -29,6 +29,14 @@ pub struct Decide {
 }
 
 impl Decide {
+    /// A run that has no limit ends after this, ns: 30 days.
+    pub const NO_LIMIT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
+
+    /// Time it may take, ns; `None` if it has no limit.
+    pub fn time_limit_ns(&self) -> Option<u64> {
+        (self.time_max_ns < Self::NO_LIMIT_NS).then_some(self.time_max_ns)
+    }
+
     /// Error of all comparisons together; half of the whole where there are requirements to be judged beside them.
     pub fn compared_error(&self) -> f64 {
         let share = if self.required.is_empty() { 1.0 } else { 0.5 };

@@ -30,7 +30,7 @@ pub fn find(sources: &[ImportSource]) -> Repeated {
         if let Some(same) = earlier.find(|other| words(&other.text) == words(&source.text)) {
             found.counts.push(vec![false; source.results.len()]);
             found.warnings.push(format!(
-                "{} repeats {}: the text is the same, so it is one measurement and counts once, as {}",
+                "{} repeats {}: the text is the same. It counts once, as {}",
                 named(source),
                 same.file,
                 named(same)
@@ -41,7 +41,7 @@ pub fn find(sources: &[ImportSource]) -> Repeated {
         let repeated = counts.iter().filter(|counts| !**counts).count();
         if repeated > 0 {
             found.warnings.push(format!(
-                "{}: {repeated} of {} results repeat every figure of {}, so they are the same run and count once",
+                "{}: {repeated} of {} results repeat every figure of {}. They count once",
                 named(source),
                 counts.len(),
                 of.join(", ")

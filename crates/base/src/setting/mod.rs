@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use crate::unit;
 use convert::*;
 
 /// The table given to one layer or workload.
@@ -62,6 +63,14 @@ impl From<SettingDoc> for SettingKey<'static> {
     }
 }
 
+/// Bytes of data that are advised where so many are free: a quarter of them at most, as a power of two.
+pub fn advised_size(free: u64) -> u64 {
+    const LEAST: u64 = 1 << 20;
+    const MOST: u64 = 1 << 30;
+    let quarter = (free / 4).clamp(LEAST, MOST);
+    1 << quarter.ilog2()
+}
+
 /// Getters that fall back to the documented default.
 macro_rules! getters {
     ($($(#[doc = $doc:literal])* $name:ident $read:ident -> $value:ty,)*) => {$(
@@ -97,6 +106,11 @@ impl Settings {
     /// Everything that is wrong against the list its owner documents: words it does not know,
     /// values of another kind, words that must be given and are not.
     pub fn check_all(&self) -> Vec<Refusal> {
+        self.check_all_in(u64::MAX)
+    }
+
+    /// The same where the data go to a place with so many bytes free: the size that is advised fits there.
+    pub fn check_all_in(&self, free: u64) -> Vec<Refusal> {
         let docs = self.docs;
         let mut refusals = Vec::new();
         for setting in &self.settings {
@@ -119,7 +133,7 @@ impl Settings {
                     format!("{} needs \"{}\"", self.owner, doc.name),
                     // Data as small as one request are refused by whatever does larger ones.
                     match doc.name {
-                        "size" => "write size = \"1 GiB\"".to_owned(),
+                        "size" => format!("write size = \"{}\"", unit::bytes(advised_size(free))),
                         name => format!("write {name} = {}", example(doc.kind)),
                     },
                 ));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rustix::thread::{CapabilitySet, capabilities};
+use stackrace_base::event::sudo;
 use stackrace_base::failure::Failure;
 use stackrace_trace::trace::ARCHITECTURE;
 
@@ -83,9 +84,10 @@ impl KernelSeen {
             return Err(Failure::unable(
                 "record loads programs into the kernel, and this process may not",
             )
-            .next(
-                "run it as root: sudo stackrace record …; in a container, on the machine itself",
-            ));
+            .next(format!(
+                "run it as root: {} record …; in a container, on the machine itself",
+                sudo()
+            )));
         }
         if !self.processes.is_empty() && self.processes != FIRST_PROCESSES {
             return Err(Failure::unable(

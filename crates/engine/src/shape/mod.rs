@@ -251,7 +251,7 @@ impl Field {
         let count = blocks.count();
         if count == 0 {
             return Err(StartError::Spec {
-                what: format!("no file holds a block of {size} bytes"),
+                what: format!("a block of {size} bytes fits into no file"),
                 next: "lower the block size, or make the files larger",
             });
         }
@@ -265,7 +265,7 @@ impl Field {
                 if count < step {
                     return Err(StartError::Spec {
                         what: format!("{count} blocks cannot be shared by {step} workers"),
-                        next: "lower the threads or the queue depth, or make the files larger",
+                        next: "use fewer threads or a smaller queue depth, or make the files larger",
                     });
                 }
                 let permutation = pass_permutation(count, spec.seed, 0);

@@ -58,10 +58,10 @@ impl SequentialStream {
         if !(0..spec.targets.len()).any(holds) {
             return Err(StartError::Spec {
                 what: format!(
-                    "stream {} of {of} has no place for a block of {largest} bytes",
+                    "a block of {largest} bytes does not fit into stream {} of {of}",
                     index + 1
                 ),
-                next: "lower the threads or the block size, or make the files larger",
+                next: "use fewer threads or a smaller block size, or make the files larger",
             });
         }
         let target = blocks.target_of(begin);

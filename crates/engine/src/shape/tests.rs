@@ -388,11 +388,11 @@ fn what_cannot_be_done_is_refused_with_words() {
     };
     assert_eq!(
         refused(&spec(AccessPattern::Uniform, &[(4096, 1)], &[4095])),
-        "no file holds a block of 4096 bytes"
+        "a block of 4096 bytes fits into no file"
     );
     assert_eq!(
         refused(&spec(AccessPattern::Sequential, &[(4096, 1)], &[4095])),
-        "stream 1 of 1 has no place for a block of 4096 bytes"
+        "a block of 4096 bytes does not fit into stream 1 of 1"
     );
     assert_eq!(
         refused(&spec(AccessPattern::Uniform, &[], &[4096])),

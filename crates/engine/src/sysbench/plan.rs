@@ -240,7 +240,7 @@ impl SysbenchPlan {
             "asynchronous requests of a thread share one buffer, so nothing can be validated"
                 .to_owned()
         } else if self.transfer == (Transfer::Async { backlog: 0 }) {
-            "a backlog of 0 lets nothing be outstanding".to_owned()
+            "with a backlog of 0 nothing can be outstanding".to_owned()
         } else if let (Transfer::Async { .. }, Err(none)) = (self.transfer, uring::there()) {
             return Err(none);
         } else if self.direct && direct().is_err() {

@@ -492,7 +492,7 @@ fn seal(entry: &mut Member<'_, '_>) -> Result<EntryMetadata, ExtractError> {
         if key == b"mtime" {
             let time = std::str::from_utf8(extension.value_bytes()).ok();
             modified = time.and_then(seconds).ok_or_else(|| {
-                ExtractError::Refused("has a time that is no number of seconds".to_owned())
+                ExtractError::Refused("has a time that is not a number of seconds".to_owned())
             })?;
         }
     }

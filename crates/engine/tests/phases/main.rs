@@ -370,7 +370,7 @@ fn an_fsync_in_a_write_needs_plain_calls_and_one_fsync_per_write() {
     let outcome = done(&spec);
     assert_eq!(outcome.engine, "sync");
     assert!(
-        outcome.engine_why.contains("count into its latency"),
+        outcome.engine_why.contains("part of its latency"),
         "{}",
         outcome.engine_why
     );

@@ -74,7 +74,7 @@ pub fn read(
     doubts::note(once, &mut found.results);
     let copies = (copies > 1).then(|| {
         format!(
-            "the text has it {copies} times, word for word: a copy is no repetition, and it counts once"
+            "the text has it {copies} times, word for word. It counts once"
         )
     });
     for note in account::note(&found.unread).into_iter().chain(copies) {
@@ -133,7 +133,7 @@ fn read_plain(
         // The text was taken for one of this tool: to go on without a result would hide that it was
         // cut off.
         if found.is_empty() {
-            let what = format!("there is no result of {} in this text", importer.name);
+            let what = format!("this text has no result of {}", importer.name);
             return Err(ImportError::at(
                 0,
                 what,
@@ -171,7 +171,7 @@ fn unknown(importers: &[Importer], text: &str) -> ImportError {
         return ImportError::at(0, "the text is empty", "give it what the tool printed");
     };
     if text.contains('\0') {
-        let what = "this is binary data, no text that a tool printed";
+        let what = "this is binary data, not text that a tool printed";
         return ImportError::at(0, what, "give it what the tool printed on the terminal");
     }
     let begins = first.trim().to_lowercase();
@@ -195,7 +195,7 @@ fn unknown(importers: &[Importer], text: &str) -> ImportError {
     ImportError::at(
         0,
         format!(
-            "no tool is known to print a text that begins with \"{}\"",
+            "no known tool prints a text that begins with \"{}\"",
             text::cut(first)
         ),
         next,

@@ -157,7 +157,7 @@ impl Bcache {
         if block::chosen(&mode) != self.mode || !stands(host, set) {
             return Err(LayerError::refused(
                 format!(
-                    "{disk} has the mode {mode} although {} was asked",
+                    "{disk} has the mode {mode} although {} was asked for",
                     self.mode
                 ),
                 "see what the kernel says: dmesg | tail",

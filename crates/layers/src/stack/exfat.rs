@@ -139,7 +139,7 @@ const ALIGN_BYTES_MAX: u64 = 2 << 30;
 
 const EXFAT: Unmarked = Unmarked {
     kind: KIND.name,
-    why: "an exFAT cannot be given a mark of ours, by which it would be wiped from a disk again",
+    why: "an exFAT cannot be marked as ours, so it could not be wiped from a disk afterwards",
     tools: &["mkfs.exfat", "dump.exfat", "wipefs", "mount", "umount"],
     packages: PACKAGES,
     ask: &["dump.exfat"],

@@ -198,7 +198,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let refuse =
         |name: &str, what: String, next: &str| Err(Refusal::at(settings.span_of(name), what, next));
     if image.bytes < SIZE_MIN || !image.bytes.is_multiple_of(SIZE_MIN) {
-        let what = format!("{} bytes are no disk of whole MiB", image.bytes);
+        let what = format!("{} bytes is not a whole number of MiB", image.bytes);
         return refuse("size", what, "write a size like \"1 GiB\"");
     }
     let raw = image.format == Format::Raw;
@@ -336,7 +336,7 @@ impl Image {
         let mut facts = told(&host.must(&ask)?.stdout);
         if Fact::value_of(&facts, "file format") != Some(format) {
             return Err(LayerError::refused(
-                format!("the image is not {format} although that was asked"),
+                format!("the image is not {format} although that was asked for"),
                 "",
             ));
         }
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn what_no_image_has_is_refused_before_anything_is_made() {
         for (line, said) in [
-            ("image = { size = \"1000 B\" }", "no disk of whole MiB"),
+            ("image = { size = \"1000 B\" }", "not a whole number of MiB"),
             (
                 "image = { size = \"1 GiB\", format = \"raw\", cluster-size = \"64 KiB\" }",
                 "has no clusters",

@@ -160,12 +160,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         data_digest: settings.flag(lent::DATA_DIGEST.name)?,
     };
     if !(1..=1024).contains(&asked.depth) {
-        let what = format!("a disk of iSCSI holds no {} commands", asked.depth);
+        let what = format!("a disk over iSCSI cannot hold {} commands", asked.depth);
         return Err(settings.refuse("queue-depth", what, "write 1 to 1024"));
     }
     // iscsid.conf: the tool would take another number than the one that is written.
     if !(2..=2048).contains(&asked.commands) || !asked.commands.is_power_of_two() {
-        let what = format!("a session of iSCSI holds no {} commands", asked.commands);
+        let what = format!("a session of iSCSI cannot hold {} commands", asked.commands);
         return Err(settings.refuse("commands", what, "write a power of two, 2 to 2048"));
     }
     if asked.commands < asked.depth {
@@ -357,7 +357,7 @@ impl Lends for Iscsi {
         if host.exists(&served.place) {
             return Err(LayerError::refused(
                 format!("the target has {} already", served.place.shown()),
-                "run it again: the number is drawn",
+                "run it again: another number is taken at random",
             ));
         }
         // The protocol itself stays, as its module does.
@@ -458,7 +458,7 @@ impl Iscsi {
             let found = Fact::value_of(&facts, name).unwrap_or("not told");
             if found != asked {
                 return Err(LayerError::refused(
-                    format!("{disk} has the {name} {found} although {asked} was asked"),
+                    format!("{disk} has the {name} {found} although {asked} was asked for"),
                     "",
                 ));
             }
@@ -563,8 +563,8 @@ mod tests {
     #[test]
     fn what_no_session_has_is_refused_before_anything_is_made() {
         for (line, said) in [
-            ("iscsi = { queue-depth = 0 }", "no 0 commands"),
-            ("iscsi = { commands = 100 }", "no 100 commands"),
+            ("iscsi = { queue-depth = 0 }", "cannot hold 0 commands"),
+            ("iscsi = { commands = 100 }", "cannot hold 100 commands"),
             (
                 "iscsi = { queue-depth = 64, commands = 32 }",
                 "64 commands of a disk",

@@ -108,7 +108,7 @@ const GEOMETRY: [&str; 5] = [
 
 const JFS: Unmarked = Unmarked {
     kind: KIND.name,
-    why: "mkfs.jfs cannot give a JFS a mark of ours, by which it would be wiped from a disk again",
+    why: "a JFS cannot be marked as ours, so it could not be wiped from a disk afterwards",
     tools: &["mkfs.jfs", "jfs_tune", "wipefs", "mount", "umount"],
     packages: PACKAGES,
     ask: &["jfs_tune", "-l"],

@@ -199,7 +199,7 @@ impl Nbd {
         }
         Err(LayerError::refused(
             format!(
-                "{disk} has sectors of {} B and is {} although {} B and {} were asked",
+                "{disk} has sectors of {} B and is {} although {} B and {} were asked for",
                 found.0, found.1, asked.0, asked.1
             ),
             "see what the kernel says: dmesg | tail",

@@ -273,7 +273,7 @@ impl Lends for NvmeTcp {
         if host.exists(&served.port) {
             return Err(LayerError::refused(
                 format!("the target has a port {} already", served.port.shown()),
-                "run it again: the number is drawn",
+                "run it again: another number is taken at random",
             ));
         }
         setup.will(STOP.of([loan.name.clone().into()]))?;
@@ -360,7 +360,7 @@ impl NvmeTcp {
             let asked = self.queues.unwrap_or(queues);
             return Err(LayerError::refused(
                 format!(
-                    "{disk} has {queues} queues of {size} commands although {asked} of {} were asked",
+                    "{disk} has {queues} queues of {size} commands although {asked} of {} were asked for",
                     self.queue_size
                 ),
                 "ask for at most one queue for each processor, and for what the target holds",
@@ -424,7 +424,7 @@ mod tests {
         let disk = [crate::stack::layer::ON_A_DISK, "nvme-tcp = {}", "ext4 = {}"];
         let (at, why) = Stack::new(disk.map(layer).into()).err().unwrap();
         assert_eq!(at, 1);
-        assert!(why.contains("writes no mark"), "{why}");
+        assert!(why.contains("cannot be marked as ours"), "{why}");
     }
 
     #[test]

@@ -304,7 +304,7 @@ fn root_of(below: Gives) -> Result<PathBuf, LayerError> {
     if text.is_none_or(|text| text.contains([':', ',', '\\', '"'])) {
         return Err(LayerError::refused(
             format!(
-                "{} has a sign in its name that overlayfs takes for the end of it",
+                "overlayfs takes a sign in the name of {} for its end",
                 root.shown()
             ),
             "put the store in a directory without : , \\ and \" in its name",

@@ -183,7 +183,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         if !bytes.is_multiple_of(PAGE) || bytes == 0 {
             return Err(Refusal::at(
                 settings.span_of("read-ahead"),
-                format!("{bytes} bytes are no whole pages of 4 KiB, to which the kernel rounds"),
+                format!(
+                    "{bytes} bytes is not a whole number of pages of 4 KiB, and the kernel would round it"
+                ),
                 "write read-ahead = \"128 KiB\"",
             ));
         }
@@ -217,7 +219,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if values.is_empty() {
         return Err(Refusal::at(
             &settings.span,
-            "queue says nothing of the queue",
+            "queue sets nothing",
             "write queue = { scheduler = \"none\" }, or leave it out",
         ));
     }
@@ -344,8 +346,11 @@ mod tests {
     #[test]
     fn what_no_queue_takes_is_refused_before_anything_is_made() {
         for (line, said) in [
-            ("queue = {}", "says nothing"),
-            ("queue = { read-ahead = \"5 KiB\" }", "no whole pages"),
+            ("queue = {}", "sets nothing"),
+            (
+                "queue = { read-ahead = \"5 KiB\" }",
+                "not a whole number of pages",
+            ),
             ("queue = { requests = 3 }", "no queue of 3"),
             ("queue = { scheduler = \"cfq\" }", "cfq"),
         ] {

@@ -201,7 +201,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if values.is_empty() {
         return Err(Refusal::at(
             &settings.span,
-            "sysctl says nothing that is to be set",
+            "sysctl sets nothing",
             "write sysctl = { \"vm.swappiness\" = 10 }, or leave it out",
         ));
     }
@@ -226,7 +226,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             if name != of_writers && begins >= stops {
                 return Err(settings.refuse(
                     name,
-                    format!("with {name} = {begins} and {of_writers} = {stops} the kernel goes by half of the second"),
+                    format!("with {name} = {begins} and {of_writers} = {stops} the kernel takes half of the second in place of the first"),
                     format!("write a {name} below {stops}"),
                 ));
             }
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_no_kernel_keeps_is_refused_before_anything_is_set() {
         for (line, said) in [
-            ("sysctl = {}", "says nothing"),
+            ("sysctl = {}", "sets nothing"),
             ("sysctl = { \"vm.dirty_ratio\" = 101 }", "between 1 and 100"),
             ("sysctl = { \"kernel.panic\" = 1 }", "kernel.panic"),
             (
@@ -338,7 +338,7 @@ mod tests {
             ),
             (
                 "sysctl = { \"vm.dirty_ratio\" = 10, \"vm.dirty_background_ratio\" = 10 }",
-                "goes by half",
+                "takes half",
             ),
         ] {
             let refused = try_layer(line).err().unwrap();

@@ -85,7 +85,7 @@ impl SharedFile {
             return Err(settings.refuse(
                 "block-size",
                 format!(
-                    "{} hold no block of {}",
+                    "a block of {1} does not fit into {0}",
                     unit::bytes(bytes),
                     unit::bytes(blocks)
                 ),
@@ -96,7 +96,7 @@ impl SharedFile {
         if direct && !block.is_multiple_of(512) {
             return Err(settings.refuse(
                 "block-size",
-                format!("direct I/O takes no blocks of {}", unit::bytes(blocks)),
+                format!("direct I/O cannot use blocks of {}", unit::bytes(blocks)),
                 "write a multiple of 512 B, or direct = false",
             ));
         }

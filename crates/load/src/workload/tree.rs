@@ -79,7 +79,7 @@ pub(super) fn alone(settings: &Settings, name: &str, others: &[SettingDoc]) -> R
         None => Ok(()),
         Some(setting) => Err(Refusal::at(
             &setting.name_span,
-            format!("{} means nothing beside `{name}`", setting.name),
+            format!("{} has no meaning beside `{name}`", setting.name),
             "leave out one of the two",
         )),
     }
@@ -92,7 +92,7 @@ pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f
         if settings.given("scale") {
             return Err(settings.refuse(
                 "scale",
-                "scale means nothing without a profile",
+                "scale has no meaning without a profile",
                 "write profile = \"photo-library\", or leave scale out",
             ));
         }
@@ -104,7 +104,7 @@ pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f
     }
     Err(settings.refuse(
         "scale",
-        format!("{scale} times a profile cannot be"),
+        format!("a profile cannot be {scale} times as large"),
         format!("write a number above 0, at most {}", profile::SCALE_MAX),
     ))
 }

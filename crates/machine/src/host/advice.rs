@@ -9,12 +9,12 @@ use std::path::Path;
 const LISTS: &str = "/var/lib/apt/lists";
 
 /// The advice where nothing on this machine helps.
-fn in_the_lab(study: &str) -> String {
-    format!("run the study in the lab, which has it: stackrace run {study} --lab")
+fn in_the_lab(command: &str) -> String {
+    format!("run the study in the lab, which has it: {command}")
 }
 
-/// Each thing that is missing with what to do about it on this machine; `lab`: the name of the study, where the
-/// lab would do for it.
+/// Each thing that is missing with what to do about it on this machine; `lab`: the command that runs the study in the
+/// lab, where that would do for it.
 pub fn advised(host: &dyn Host, missing: &[HostError], lab: Option<&str>) -> Vec<String> {
     let lab = lab
         .filter(|_| !host.exists(Path::new(LAB_MARK)))
@@ -164,10 +164,10 @@ mod tests {
                 module: "no_such_module".to_owned(),
             },
         ];
-        let lines = advised(&host, &missing, Some("s.toml"));
+        let lines = advised(&host, &missing, Some("stackrace run s --lab"));
         assert_eq!(lines[0], "mdadm is not installed");
         assert!(
-            lines[1].ends_with("stackrace run s.toml --lab"),
+            lines[1].ends_with(": stackrace run s --lab"),
             "{}",
             lines[1]
         );

@@ -3,7 +3,7 @@
 use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
-use stackrace_base::event::{FailureCause, shell};
+use stackrace_base::event::{FailureCause, shell, sudo};
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -208,7 +208,7 @@ impl HostError {
                 }
             }
             Self::NotBuilt(_) => "build it with all parts: cargo install --path . --features full".to_string(),
-            Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
+            Self::NeedsRoot => as_root(),
             Self::KernelLacks { what, module } => {
                 format!("use a kernel that has {what} (module {module})")
             }
@@ -226,7 +226,7 @@ impl HostError {
             Self::Elsewhere { next, .. } => next.clone(),
             Self::NotStarted { .. } => String::new(),
             Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
-                "run as root (sudo stackrace …)".to_string()
+                as_root()
             }
             // mount(8) of util-linux before 2.40 cannot say what the kernel disliked.
             Self::Failed { output, .. } if output.stderr.contains("dmesg(1)") => {
@@ -281,6 +281,10 @@ impl HostError {
             }
         )
     }
+}
+
+fn as_root() -> String {
+    format!("run as root ({} …)", sudo())
 }
 
 /// The outcome of a failed command and its words, for `` `COMMAND` … ``.

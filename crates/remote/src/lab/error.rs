@@ -1,6 +1,7 @@
 //! Why the lab could not do something, and what to do about it.
 
 use super::system::System;
+use stackrace_base::event::sudo;
 use stackrace_base::owned::OwnError;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::HostError;
@@ -76,10 +77,11 @@ impl LabError {
         match self {
             Self::NoImage(system) => format!("build it once: {}", system.build()),
             Self::Damaged(_) => {
-                "remove what is damaged, and build it again: sudo stackrace lab clean, then sudo stackrace lab build".to_string()
+                format!("remove what is damaged, and build it again: {0} lab clean, then {0} lab build", sudo())
             }
             Self::MovedOn { system, .. } => format!(
-                "build both again: sudo stackrace lab clean --system {system}, then {} --zfs",
+                "build both again: {} lab clean --system {system}, then {} --zfs",
+                sudo(),
                 system.build()
             ),
             Self::Libc { .. } => {

@@ -1,5 +1,6 @@
 //! Operating systems a guest may have. A new one is an entry here, and its files in `recipe/`.
 
+use stackrace_base::event::sudo;
 use stackrace_machine::host::Package;
 use std::fmt;
 
@@ -133,7 +134,7 @@ impl System {
 
     /// The command that builds its image.
     pub fn build(&self) -> String {
-        format!("sudo stackrace lab build --system {self}")
+        format!("{} lab build --system {self}", sudo())
     }
 
     /// All packages of its image, besides the essential ones: what every guest needs, then what layers

@@ -4,7 +4,7 @@ use stackrace_base::unit::ShownPath;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackrace_base::event::{FORMAT, again, again_in, shell};
+use stackrace_base::event::{FORMAT, again, again_in, is_store_named, shell};
 use stackrace_base::owned::OwnError;
 
 /// The reason for which the record could not be written, read or found.
@@ -132,6 +132,12 @@ pub enum RecordError {
         /// The id.
         run: String,
     },
+    /// There is no store in a directory.
+    #[error("there is no store in {}: no run was kept there", store.shown())]
+    NoStore {
+        /// The directory.
+        store: PathBuf,
+    },
     /// The store holds no runs.
     #[error("{} has no runs yet", store.shown())]
     NoRuns {
@@ -252,6 +258,16 @@ impl RecordError {
         }
     }
 
+    /// Nothing was kept in this directory: a store without runs, or the name of one with a typo.
+    pub(super) fn nothing_in(dir: &Path, is_there: bool) -> Self {
+        let store = dir.to_path_buf();
+        // The usual one is not there before the first run.
+        match is_there || !is_store_named() {
+            true => Self::NoRuns { store },
+            false => Self::NoStore { store },
+        }
+    }
+
     /// The error of a store that cannot be opened: a place that cannot be one is told from a fault of the system.
     pub(super) fn no_place(store: &Path, error: OwnError) -> Self {
         use io::ErrorKind::{NotADirectory, PermissionDenied, ReadOnlyFilesystem};
@@ -324,7 +340,12 @@ impl RecordError {
                 "use letters, digits, `-`, `_` and `.`, up to 64, for example before-upgrade; not `last`, and no beginning of a run's id"
             }
             Self::Exists { .. } => "start the run again",
-            Self::NoRuns { .. } => "name another store with --store, or run a study",
+            Self::NoStore { .. } => {
+                "name the directory that a run was kept in: --store DIR; without it, the usual one is read"
+            }
+            Self::NoRuns { .. } => {
+                "begin one: stackrace run demo; or name another store: --store DIR"
+            }
             Self::Unknown { nearest, .. } if nearest.is_empty() => "use: last",
             Self::Unknown { nearest, .. } => {
                 let nearest = nearest.join(", ");

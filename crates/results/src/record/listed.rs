@@ -102,8 +102,11 @@ impl Store {
     /// Rebuilds the index from the logs; runs that cannot be read are left out.
     ///
     /// # Errors
-    /// The index cannot be written.
+    /// The index cannot be written, or there is no store.
     pub fn reindex(&self) -> Result<Index, RecordError> {
+        if !self.is_there() {
+            return Err(RecordError::nothing_in(self.dir(), false));
+        }
         let ids = Arc::new(self.ids()?);
         Index::rebuild(self.dir(), || self.read_side_by_side(&ids))
     }

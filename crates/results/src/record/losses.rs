@@ -1,7 +1,7 @@
 //! The losses of a run, numbered.
 
 use super::Record;
-use stackrace_base::event::{Cut, LossLine};
+use stackrace_base::event::{Cut, LossLine, again};
 
 /// A broken promise, or a cut after which nothing could be mounted.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +42,6 @@ impl Record {
 
     /// The command that makes a loss of this run again, and shows how it came about.
     pub fn loss_command(&self, number: usize) -> String {
-        format!("stackrace crash show {} {number}", self.head.run)
+        again(&["crash", "show", &self.head.run, &number.to_string()])
     }
 }

@@ -85,6 +85,25 @@ impl Store {
         })
     }
 
+    /// Opens a store to read it. Where there is none, none is made: it has no runs.
+    ///
+    /// # Errors
+    /// Its directories are not the user's own.
+    pub fn look(dir: &Path) -> Result<Self, RecordError> {
+        let store = Self {
+            dir: dir.to_path_buf(),
+        };
+        match store.runs_dir() {
+            Err(error) if !error.is_missing() => Err(RecordError::no_place(dir, error)),
+            _ => Ok(store),
+        }
+    }
+
+    /// Returns true if its directories are there; one that was only looked at may be none.
+    pub fn is_there(&self) -> bool {
+        self.runs_dir().is_ok()
+    }
+
     /// The directory in which all runs are kept.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -119,8 +138,12 @@ impl Store {
         Ok(OwnDir::open(&self.dir)?.remove_file(name)?)
     }
 
+    fn runs_dir(&self) -> Result<OwnDir, OwnError> {
+        OwnDir::open(&self.dir)?.dir(RUNS)
+    }
+
     fn all(&self) -> Result<OwnDir, RecordError> {
-        Ok(OwnDir::open(&self.dir)?.dir(RUNS)?)
+        Ok(self.runs_dir()?)
     }
 
     /// The directory of a run, held open.
@@ -305,7 +328,10 @@ impl Store {
         &self,
         look: impl Fn(String, Option<(&OwnDir, Option<FileState>)>) -> T,
     ) -> Result<Vec<T>, RecordError> {
-        let runs = self.all()?;
+        let runs = match self.runs_dir() {
+            Err(error) if error.is_missing() => return Ok(Vec::new()),
+            runs => runs?,
+        };
         let mut found = Vec::new();
         let names = runs.names()?;
         let names = names.into_iter().filter_map(|name| name.into_string().ok());
@@ -365,9 +391,7 @@ impl Store {
     pub fn find(&self, wanted: &str) -> Result<String, RecordError> {
         let ids = self.ids()?;
         if ids.is_empty() {
-            return Err(RecordError::NoRuns {
-                store: self.dir.clone(),
-            });
+            return Err(RecordError::nothing_in(&self.dir, self.is_there()));
         }
         if wanted == "last" {
             return Ok(self.newest(&ids));

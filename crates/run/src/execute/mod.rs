@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::prepare::context::{Context, entropy, unjournalled, unrecorded};
 use crate::prepare::observer::{Observer, WatchedRun};
 use crate::prepare::preflight;
-use crate::prepare::study_file::NO_LIMIT_NS;
 use crate::run::crash::CrashSide;
 use crate::run::{
     Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
@@ -172,9 +171,7 @@ pub fn watch(
         configurations: configurations.map(|each| each.name.clone()).collect(),
         workloads: workloads.map(|each| each.name.clone()).collect(),
         rounds_max: study.decide.rounds_max,
-        // A month is what stands for "no limit".
-        time_max_s: (study.decide.time_max_ns < NO_LIMIT_NS)
-            .then_some(study.decide.time_max_ns as f64 / 1e9),
+        time_max_s: study.decide.time_limit_ns().map(|ns| ns as f64 / 1e9),
         now: store.tell_now(&run),
     })
 }

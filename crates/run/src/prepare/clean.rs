@@ -17,7 +17,6 @@ use stackrace_layers::stack;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
-use stackrace_results::record::Store;
 
 /// Fate of one thing that a dead run left.
 pub enum Cleaned {
@@ -122,7 +121,7 @@ fn listed(context: &Context, path: &Path, cleaned: &mut Vec<Cleaned>) {
 fn undoing_commands(context: &Context, journal: &Path) -> Vec<(String, u32)> {
     let run = journal.parent().and_then(Path::file_name);
     let record = || {
-        let store = Store::open(&context.store_dir().ok()?).ok()?;
+        let store = context.look_into_store().ok()?;
         store.read(run?.to_str()?).ok()
     };
     record().map_or(Vec::new(), |record| permission::undoing_commands(&record))

@@ -51,6 +51,14 @@ impl Context {
         Store::open(&self.store_dir()?).map_err(unrecorded)
     }
 
+    /// Opens the store to read what is in it; where there is none, none is made.
+    ///
+    /// # Errors
+    /// It is not the user's own.
+    pub fn look_into_store(&self) -> Result<Store, Failure> {
+        Store::look(&self.store_dir()?).map_err(unrecorded)
+    }
+
     /// Returns this machine with its peers; every command goes to `sink`.
     pub fn host(&self, sink: Sink) -> LocalHost {
         let cleaned_by = clean_command(&self.named_by, &[]);

@@ -31,7 +31,7 @@ fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
     let needed = (f64::from(rounds) * seconds / STEP_SECONDS).ceil() * STEP_SECONDS;
     let share = allowed / (f64::from(rounds) * seconds);
     let text = format!(
-        "the first round alone takes at least {}, and {} are allowed: it is measured to its end all the same, and no verdict follows",
+        "the first round alone takes at least {}, and {} are allowed. It is measured to its end, and no verdict follows",
         unit::long_time(seconds),
         unit::long_time(allowed),
     );

@@ -13,7 +13,7 @@ use stackrace_machine::host::plan::{Fault, PlanHost, Step};
 use stackrace_machine::host::{Host, HostError, advised, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_study::plan::{MachineFacts, Plan, StorageSpeed};
-use stackrace_study::study::{Configuration, Policy, Study};
+use stackrace_study::study::{self, Configuration, Policy, Study};
 
 /// Refuses a study that cannot be run on this machine, before anything is created.
 ///
@@ -50,8 +50,8 @@ pub fn check_plan(plan: &Plan) -> Result<(), Failure> {
     match problems.is_empty() {
         true => Ok(()),
         false => Err(Failure::refused(problems.join("\n       ")).next(format!(
-            "change the study; `stackrace plan {}` shows it whole",
-            plan.study_name
+            "change the study; `{}` shows it whole",
+            study::command("plan", &plan.study_name, &[])
         ))),
     }
 }
@@ -301,7 +301,9 @@ fn on_machine<T>(
                 let new: Vec<HostError> = lacking.into_iter().filter(new).collect();
                 missing.extend(new);
             }
-            advised(host, &missing, lab_would_do(study).then_some(&*study.name))
+            let lab = || study::command("run", &study.name, &["--lab"]);
+            let lab = lab_would_do(study).then(lab);
+            advised(host, &missing, lab.as_deref())
         },
         free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,

@@ -38,8 +38,8 @@ pub struct Overrides {
     pub each: bool,
 }
 
-/// A run that has no limit ends after this, ns: 30 days.
-pub const NO_LIMIT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
+/// Time of a run that has no limit, ns.
+pub const NO_LIMIT_NS: u64 = Decide::NO_LIMIT_NS;
 
 impl Overrides {
     /// Returns true if the time a run is given may end it.
@@ -110,8 +110,8 @@ impl Overrides {
 
 /// Takes time that was spent before the first round off what a run may take; where there is no limit, none arises.
 pub fn spend(decide: &mut Decide, ns: u64) {
-    if decide.time_max_ns < NO_LIMIT_NS {
-        decide.time_max_ns = decide.time_max_ns.saturating_sub(ns).max(1);
+    if let Some(limit) = decide.time_limit_ns() {
+        decide.time_max_ns = limit.saturating_sub(ns).max(1);
     }
 }
 
@@ -160,21 +160,21 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
         ))
         .next("check that it is the right file")),
         Err(error) => {
-            let shipped: Vec<&str> = study::SHIPPED.iter().map(|(name, _)| *name).collect();
             // Only where it is likely: a path is no misspelt name.
-            let near = shipped
+            let near = study::SHIPPED
                 .iter()
-                .map(|shipped| (strsim::jaro_winkler(name, shipped), *shipped))
+                .map(|(shipped, _)| (strsim::jaro_winkler(name, shipped), *shipped))
                 .filter(|(likeness, _)| *likeness > 0.8)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
-            let near = near.map_or_else(String::new, |(_, it)| {
-                format!("did you mean \"{it}\"? Else ")
-            });
+            let next = match near {
+                Some((_, near)) => format!("did you mean \"{near}\"? All that ship: "),
+                None => {
+                    "name a file, or a study that ships, such as demo; all of them: ".to_owned()
+                }
+            };
             Err(
-                Failure::refused(format!("cannot read the study {name}: {error}")).next(format!(
-                    "{near}name a file, or a study that ships: {}",
-                    shipped.join(", ")
-                )),
+                Failure::refused(format!("cannot read the study {name}: {error}"))
+                    .next(format!("{next}stackrace show studies")),
             )
         }
     }
@@ -261,7 +261,10 @@ pub fn check_not_in_the_lab(study: &Study) -> Result<(), Failure> {
     let error = study.refusal(Refusal::at(
         &factor.span,
         format!("the levels of \"{}\" are systems of the lab", factor.name),
-        format!("run it there: stackrace run {} --lab", study.name),
+        format!(
+            "run it there: {}",
+            study::command("run", &study.name, &["--lab"])
+        ),
     ));
     Err(Failure::refused(error.render(false)))
 }

@@ -406,7 +406,8 @@ impl LocalExecutor<'_> {
             }),
             Err(error) => {
                 let text = format!(
-                    "cannot tear down the stack: {error}; before the next trial it is tried again, and if it fails the run ends: then end what holds it, and `stackrace clean`"
+                    "cannot tear down the stack: {error}. It is tried again before the next trial. If that fails, the run ends: then end what holds it, and: {}",
+                    self.host.cleaned_by()
                 );
                 let text = self.of(configuration, &text);
                 self.watcher.warned(&text);

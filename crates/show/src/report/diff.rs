@@ -1,6 +1,7 @@
 //! Two stored results side by side: the figures first, then what is known to differ around them.
 
 use maud::{Markup, html};
+use stackrace_base::event::again;
 
 use super::chart::{BarGroup, BarRow, ForestGroup, ForestRow, SERIES_MAX, bars, forest};
 use super::content::{TextRow, TextTable, capital};
@@ -107,8 +108,8 @@ fn sheet(difference: &Difference) -> Sheet {
     // Imported configurations of one record are no pairs either.
     if a.run == b.run && !a.imported {
         lead.push(format!(
-            "Both are from one run, whose verdict pairs their rounds: stackrace report {}",
-            a.run
+            "Both are from one run, whose verdict pairs their rounds: {}",
+            again(&["report", &a.run])
         ));
     }
     let mut parts = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::content::{TextRow, TextTable, share};
 use super::figure::{self, MISSING};
-use stackrace_base::event::Loss;
+use stackrace_base::event::{Loss, again};
 use stackrace_base::unit;
 use stackrace_judge::audit;
 use stackrace_judge::verdict::{DurabilityRow, Verdict, durability};
@@ -128,11 +128,17 @@ pub(super) fn sentences(rows: &[DurabilityRow], record: &Record) -> Vec<(String,
 /// The command that lists every loss with its own command; `None` if nothing was lost.
 pub(super) fn all_losses(record: &Record) -> Option<String> {
     let count = record.losses().len();
-    let run = &record.head.run;
     (count > 0).then(|| {
         let losses = if count == 1 { "loss" } else { "losses" };
-        format!("{count} {losses}, each with its command: stackrace crash show {run}")
+        format!(
+            "{count} {losses}, each with its command: {}",
+            list_command(record)
+        )
     })
+}
+
+fn list_command(record: &Record) -> String {
+    again(&["crash", "show", &record.head.run])
 }
 
 /// Losses that a page lists; of more, the command that lists all of them.
@@ -162,10 +168,7 @@ pub(super) fn losses(record: &Record) -> Option<TextTable> {
         title: format!("Every loss: {}", all.len()),
         note: match all.len() > LISTED {
             // A page of tens of thousands of lines opens in no browser.
-            true => format!(
-                "The first {LISTED}; all of them: stackrace crash show {}",
-                record.head.run
-            ),
+            true => format!("The first {LISTED}; all of them: {}", list_command(record)),
             false => "Each command makes the loss again, and shows the promise, the drives' requests before the cut and what was found.".to_owned(),
         },
         head: ["command", "configuration", "workload", "cut", "what was found"]

@@ -94,7 +94,9 @@ pub(super) fn report(site: &WebSite, run: &str) -> HttpResponse {
 /// Page for a run that is not there, or cannot be read.
 pub(super) fn missing(site: &WebSite, error: &RecordError) -> HttpResponse {
     let status = match error {
-        RecordError::Unknown { .. } | RecordError::NoRuns { .. } => 404,
+        RecordError::Unknown { .. } | RecordError::NoRuns { .. } | RecordError::NoStore { .. } => {
+            404
+        }
         _ => 500,
     };
     frame::sorry(site, status, &error.to_string())

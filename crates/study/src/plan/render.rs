@@ -215,18 +215,20 @@ impl Plan {
             (_, Precision::Direction) => "ends as soon as it is decided",
             (_, _) => "ends as soon as it is decided and the size is known",
         };
+        let limit = self.decide.time_limit_ns().map_or_else(String::new, |ns| {
+            format!("at most {} allowed; ", unit::long_time(ns as f64 / 1e9))
+        });
         page.fold(
             "  time    ",
             "          ",
             &format!(
-                "a round {}, the run {}{}; at most {} allowed; {ends}",
+                "a round {}, the run {}{}; {limit}{ends}",
                 between(time.round_seconds),
                 between(time.run_seconds),
                 match self.virtual_time {
                     Some(_) => " of virtual time",
                     None => "",
-                },
-                unit::long_time(self.decide.time_max_ns as f64 / 1e9)
+                }
             ),
         );
         if !time.unknown.is_empty() {

@@ -163,7 +163,7 @@ impl<'a> ConfigurationBuilder<'a> {
             let (message, help) = match (workload.wants_bare(), stack.is_bare()) {
                 _ if data.0 == LaidOutData::OnlyRead && data.1 != DataUse::Read => (
                     format!(
-                        "{} writes, and the stack is only read when the clock starts",
+                        "{} writes, and the stack can only be read once the clock runs",
                         entry.kind
                     ),
                     "use sequential or random with mode = \"read\", or another file system",
@@ -171,7 +171,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 // It would be measured on copies that have just been made, and are in memory.
                 _ if data == (LaidOutData::CopiedUp, DataUse::Rewritten) => (
                     format!(
-                        "{} opens its files before the clock starts, and that copies them up",
+                        "{} opens its files before the clock starts, which already copies them up",
                         entry.kind
                     ),
                     "use one that opens files while the clock runs (files, postmark, git, build, sqlite, command), or leave content = \"lower\" out",

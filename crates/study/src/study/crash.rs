@@ -69,7 +69,7 @@ pub fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
     let model = "lab-disks = { model = \"seagate-st3000dm001\" } (stackrace show drives)";
     Some(match (layer.lab_disks().is_empty(), layer.takes()) {
         (false, _) => (
-            "of an emulated disk it is not known what a power cut leaves".to_owned(),
+            "what a power cut leaves on an emulated disk is not known".to_owned(),
             format!("name a model: {model}"),
         ),
         // It stands at the bottom, and drives of its own are not modelled.
@@ -94,7 +94,7 @@ pub(super) fn refused_workloads<'a>(
     // One is enough: the others are measured and not cut.
     let none = !kinds.any(|kind| kind.operations == OperationsOf::Promised);
     none.then_some((
-        "no workload of this study was promised anything that a power cut could break",
+        "no workload of this study is promised anything that a power cut could break",
         "add one:\n[[workload]]\npromises = { idiom = \"append-fdatasync\" }",
     ))
 }

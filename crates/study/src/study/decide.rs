@@ -26,7 +26,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
     if margin <= 0.0 {
         return Err(Refusal::at(
             words.span_of("margin"),
-            "a margin of 0 can never be reached: no two storages are equal to the last digit",
+            "a margin of 0 can never be reached: no two devices are equal to the last digit",
             "write the smallest difference that matters to you, like \"5 %\"",
         ));
     }
@@ -59,7 +59,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         (_, Some(within)) if within <= 0.0 => {
             return Err(Refusal::at(
                 words.span_of("within"),
-                "no interval is ever known to within 0",
+                "an interval cannot be 0 wide",
                 "write how far apart its ends may be, like \"10 %\"",
             ));
         }
@@ -161,7 +161,8 @@ fn slices(
     // Its turns leave it idle, and idle flash recovers.
     if precondition {
         return Err(refuse(
-            "a stack that waits for its next slice does not stay in its steady state".to_owned(),
+            "a stack does not stay in its steady state while it waits for its next slice"
+                .to_owned(),
             "write slice = \"off\", or precondition = \"none\"",
         ));
     }

@@ -164,7 +164,7 @@ impl Item {
             }
             ItemKind::Table(_) | ItemKind::Unusable(_) => Err(Refusal::at(
                 &self.span,
-                format!("a value is meant here, not {}", self.what()),
+                format!("a value must stand here, not {}", self.what()),
                 "write a text, a number, true, false, or a list of these",
             )),
         }

@@ -68,7 +68,7 @@ pub(super) fn read(
         [] => {
             refusals.push(Refusal::at(
                 span,
-                format!("this {what} names no kind of {what}"),
+                format!("this [[{what}]] does not say of which kind it is"),
                 format!("write it like {example}"),
             ));
             return None;

@@ -1,7 +1,7 @@
 //! A refusal shown at its place in the study's text.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
@@ -10,8 +10,23 @@ use stackrace_base::setting::{Refusal, Span};
 /// Messages shown at once; what is behind them is mostly their echo.
 pub(super) const ERRORS_MAX: usize = 20;
 
-/// Widest source line that is shown whole.
+/// Widest source line that is shown whole; least that an excerpt is drawn in.
 const COLUMNS: usize = 80;
+const COLUMNS_LEAST: usize = 30;
+
+/// Columns of the terminal that errors go to; unset: those of a page.
+// Refusals are rendered where nothing is known of terminals.
+static TERMINAL: OnceLock<usize> = OnceLock::new();
+
+/// Has excerpts of studies fit into a terminal of so many columns; a second call changes nothing.
+pub fn excerpts_fit(columns: usize) {
+    let _ = TERMINAL.set(columns);
+}
+
+/// Columns of an excerpt on a terminal of so many.
+fn drawn(columns: usize) -> usize {
+    columns.clamp(COLUMNS_LEAST, COLUMNS)
+}
 
 /// A refusal and the levels that brought it about.
 pub(super) type LevelRefusal = (Refusal, Vec<(Span, String)>);
@@ -61,7 +76,7 @@ impl StudyError {
         } else {
             Renderer::plain()
         }
-        .term_width(COLUMNS);
+        .term_width(drawn(*TERMINAL.get().unwrap_or(&COLUMNS)));
         let title = Level::ERROR.primary_title(self.refusal.message.as_str());
         let mut group = match &self.refusal.span {
             None => title.element(annotate_snippets::Origin::path(&*self.file)),

@@ -65,7 +65,7 @@ pub(super) fn read(words: &Settings, known: &Known<'_>) -> Result<Vec<usize>, Re
     if known.policy.is_some_and(|policy| policy.precondition) {
         let help = "leave out together, or precondition";
         return Err(refused(
-            "a stack is worn in by one workload at a time".to_owned(),
+            "a stack is brought to its steady state by one workload at a time".to_owned(),
             help,
         ));
     }

@@ -427,7 +427,7 @@ mod tests {
         assert!(why.next.contains("one line of raw statistics"), "{why:?}");
         // The mean times the requests is no more the time.
         let changed = text.replace(" 139495 ", " 139595 ");
-        assert!(refused(&changed).what.starts_with("no tool is known"));
+        assert!(refused(&changed).what.starts_with("no known tool"));
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
         ImportError::at(
             broken_at(text),
             format!(
-                "this is no result file of the Phoronix Test Suite: {}",
+                "this is not a result file of the Phoronix Test Suite: {}",
                 cause(&error)
             ),
             "give it the composite.xml of a result, whole and unchanged",

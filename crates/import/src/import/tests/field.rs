@@ -377,5 +377,5 @@ fn what_is_no_text_of_a_tool_is_refused_in_plain_words() {
     assert!(refused("").what.contains("empty"));
     assert!(refused(" \n\n").what.contains("empty"));
     assert!(refused("\0\u{1}\0ELF\n").what.contains("binary"));
-    assert!(refused("hello\n").what.contains("no tool is known"));
+    assert!(refused("hello\n").what.contains("no known tool"));
 }

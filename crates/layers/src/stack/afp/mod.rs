@@ -230,7 +230,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             let cnid = CNID.word(cnid);
             return Err(Refusal::at(
                 settings.span_of(name),
-                format!("{name} says nothing of a database with cnid = \"{cnid}\""),
+                format!("{name} has no meaning with cnid = \"{cnid}\""),
                 format!("leave it out, or write cnid = \"{}\"", CNID.word(of[0])),
             ));
         }
@@ -446,7 +446,7 @@ impl Afp {
         );
         if !right {
             return Err(LayerError::refused(
-                format!("the CNID database lies in {text}, which is not what was asked"),
+                format!("the CNID database lies in {text}, which is not what was asked for"),
                 "",
             ));
         }

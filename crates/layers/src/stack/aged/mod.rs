@@ -352,7 +352,7 @@ impl Layer for Ageing {
             if off > OFF && !aged.files.is_empty() {
                 return Err(LayerError::refused(
                     format!(
-                        "the file system is {} full although {} was asked",
+                        "the file system is {} full although {} was asked for",
                         percent(room.full()),
                         percent(self.asked.to)
                     ),

@@ -178,7 +178,7 @@ impl Bcachefs {
             let found = Fact::value_of(&facts, name).unwrap_or("nothing");
             if found != asked {
                 return Err(LayerError::refused(
-                    format!("the superblock has {name} = {found} although {asked} was asked"),
+                    format!("the superblock has {name} = {found} although {asked} was asked for"),
                     "",
                 ));
             }

@@ -69,7 +69,7 @@ pub(crate) fn not_theirs(layer: &str, below: &[Box<dyn Layer>]) -> Result<(), St
 pub(crate) fn no_disks(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
     match below.iter().any(|layer| !layer.disks().is_empty()) {
         true => Err(format!(
-            "{kind} writes no mark to a disk by which it could be told again and wiped: put it on loop or lab-disks"
+            "{kind} cannot be marked as ours, so it could not be wiped from a disk afterwards: put it on loop or lab-disks"
         )),
         false => Ok(()),
     }
@@ -215,7 +215,7 @@ pub(crate) fn mount_facts(
     if mount.file_system != file_system {
         return Err(LayerError::refused(
             format!(
-                "{} was mounted as {} although {file_system} was asked",
+                "{} was mounted as {} although {file_system} was asked for",
                 root.shown(),
                 mount.file_system
             ),

@@ -199,7 +199,7 @@ pub(crate) fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<Strin
         host.pause(LOOK);
     }
     Err(LayerError::refused(
-        format!("no disk appears that {file} says is {holds}"),
+        format!("no disk has appeared whose {file} is {holds}"),
         "see what the kernel says: dmesg | tail",
     ))
 }

@@ -92,7 +92,7 @@ impl AskedParameter<'_> {
         match found == *asked {
             true => Ok(()),
             false => Err(LayerError::refused(
-                format!("{name} is {found} although {asked} was asked"),
+                format!("{name} is {found} although {asked} was asked for"),
                 "ask for a value that the kernel takes as it is",
             )),
         }

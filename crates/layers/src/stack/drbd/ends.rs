@@ -68,7 +68,7 @@ pub(super) fn ends(
     if ends[0].name == ends[1].name {
         return Err(LayerError::refused(
             format!(
-                "both machines call themselves {}, and DRBD knows them by that",
+                "both machines have the name {}, and DRBD tells them apart by their names",
                 ends[0].name
             ),
             "give one another name (hostnamectl hostname NAME)",

@@ -156,7 +156,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if dual && state != ReplicaState::Connected {
         return Err(Refusal::at(
             settings.span_of("role"),
-            "two primaries must be connected and have the same",
+            "two primaries must be connected and hold the same data",
             "write state = \"connected\", or role = \"single\"",
         ));
     }

@@ -207,7 +207,7 @@ impl Drbd {
         let asked = PROTOCOL.word(self.protocol);
         if self.state != ReplicaState::Disconnected && protocol != asked {
             return Err(LayerError::refused(
-                format!("protocol {protocol} is in force although {asked} was asked"),
+                format!("protocol {protocol} is in force although {asked} was asked for"),
                 "",
             ));
         }

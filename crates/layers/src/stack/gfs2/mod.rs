@@ -207,7 +207,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         return Err(Refusal::at(
             settings.span_of("load-from"),
             format!(
-                "there is no load from {load_from} machines where it is mounted on {mounted_on}"
+                "the load cannot come from {load_from} machines where it is mounted on {mounted_on}"
             ),
             "write load-from = 1, or load-from = 2 with mounted-on = 2",
         ));
@@ -302,7 +302,7 @@ impl Layer for Gfs2 {
         command.extend(self.mkfs.iter().cloned());
         if setup.is_outlived() {
             return Err(LayerError::refused(
-                "a GFS2 cannot be given a mark of ours, by which it would be wiped again",
+                "a GFS2 cannot be marked as ours, so it could not be wiped afterwards",
                 "put it on loop, on lab-disks or on drbd",
             ));
         }

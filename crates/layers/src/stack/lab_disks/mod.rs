@@ -51,7 +51,7 @@ const SETTINGS: [SettingDoc; 13] = [
     SettingDoc::texts(
         "parameters",
         "",
-        "Of modelled disks: values of the card that are others here, in its units, like \"rpm = 5400\" or \"seek.average = 12\".",
+        "Of modelled disks: values that differ from the card, in its units, like \"rpm = 5400\" or \"seek.average = 12\".",
     ),
     SettingDoc::text(
         "last-model",
@@ -192,7 +192,7 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
     if bytes < SIZE_MIN || !bytes.is_multiple_of(physical_sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
-            format!("{bytes} bytes are no disk of whole {physical_sector} B sectors"),
+            format!("{bytes} bytes is not a whole number of sectors of {physical_sector} B"),
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
@@ -274,7 +274,7 @@ pub(super) fn own_disk(
     if bytes < SIZE_MIN || !bytes.is_multiple_of(sector) {
         return Err(Refusal::at(
             settings.span_of(size),
-            format!("{bytes} bytes are no disk of whole {sector} B sectors"),
+            format!("{bytes} bytes is not a whole number of sectors of {sector} B"),
             "write a size of at least 1 MiB, like \"256 MiB\"",
         ));
     }
@@ -506,7 +506,7 @@ pub(super) fn read_back(
     if seen != wanted {
         return Err(LayerError::refused(
             format!(
-                "{name} ({}) has sectors of {} B and {} B and {} × 512 B although {described} was asked",
+                "{name} ({}) has sectors of {} B and {} B and {} × 512 B although {described} was asked for",
                 asked.serial, seen[0], seen[1], seen[2]
             ),
             "",

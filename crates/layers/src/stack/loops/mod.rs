@@ -127,7 +127,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if size < SIZE_MIN || !size.is_multiple_of(sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
-            format!("{size} bytes are no disk of whole {sector} B sectors"),
+            format!("{size} bytes is not a whole number of sectors of {sector} B"),
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
@@ -388,7 +388,7 @@ fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, Layer
     if logical != asked.sector.to_string() || physical != logical {
         return Err(LayerError::refused(
             format!(
-                "{name} has {logical} B logical and {physical} B physical sectors although {} B were asked",
+                "{name} has {logical} B logical and {physical} B physical sectors although {} B were asked for",
                 asked.sector
             ),
             "",
@@ -397,7 +397,7 @@ fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, Layer
     if direct != asked.direct_io {
         return Err(LayerError::refused(
             format!(
-                "{name} has direct I/O {} although {} was asked",
+                "{name} has direct I/O {} although {} was asked for",
                 on_off(direct),
                 on_off(asked.direct_io)
             ),

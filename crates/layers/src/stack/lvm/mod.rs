@@ -123,7 +123,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     ] {
         if settings.given(name) && shape != of {
             let message = format!(
-                "{name} says nothing of a {} volume",
+                "{name} has no meaning for a {} volume",
                 KIND_OF_VOLUME.word(shape)
             );
             let help = format!(
@@ -289,7 +289,7 @@ impl Lvm {
             let found = data.get(column);
             if found != asked {
                 return Err(LayerError::refused(
-                    format!("the volume has {column} = {found} although {asked} was asked"),
+                    format!("the volume has {column} = {found} although {asked} was asked for"),
                     "",
                 ));
             }

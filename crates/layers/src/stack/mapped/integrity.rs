@@ -320,6 +320,6 @@ mod tests {
         let disk = disk.map(crate::stack::testing::layer);
         let (at, why) = crate::stack::Stack::new(disk.into()).err().unwrap();
         assert_eq!(at, 1);
-        assert!(why.contains("writes no mark"), "{why}");
+        assert!(why.contains("cannot be marked as ours"), "{why}");
     }
 }

@@ -94,7 +94,7 @@ fn same(name: &str, each: &[(&str, String, String)]) -> Result<(), LayerError> {
     match each.iter().find(|(_, found, asked)| found != asked) {
         None => Ok(()),
         Some((what, found, asked)) => Err(LayerError::refused(
-            format!("{name} has {what} {found} although {asked} was asked"),
+            format!("{name} has {what} {found} although {asked} was asked for"),
             "ask for what this kernel takes as it is",
         )),
     }

@@ -97,7 +97,7 @@ struct Vdo {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let logical = settings.optional_bytes("logical-size")?;
     if let Some(bytes) = logical.filter(|bytes| *bytes == 0 || !bytes.is_multiple_of(BLOCK)) {
-        let what = format!("{bytes} bytes are no disk of whole blocks of 4 KiB");
+        let what = format!("{bytes} bytes is not a whole number of blocks of 4 KiB");
         return Err(settings.refuse("logical-size", what, "write a size like \"32 GiB\""));
     }
     let slab_bits = settings.count("slab-bits")?;
@@ -236,7 +236,10 @@ mod tests {
     fn what_no_format_has_is_refused_before_anything_is_made() {
         for (line, said) in [
             ("vdo = { slab-bits = 12 }", "2^12 blocks"),
-            ("vdo = { logical-size = \"1000 B\" }", "whole blocks"),
+            (
+                "vdo = { logical-size = \"1000 B\" }",
+                "whole number of blocks",
+            ),
         ] {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);

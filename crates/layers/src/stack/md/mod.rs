@@ -362,7 +362,7 @@ impl Md {
             let found = read(what).unwrap_or_else(|| "nothing".to_string());
             if found != asked {
                 return Err(LayerError::refused(
-                    format!("{name} has {what} = {found} although {asked} was asked"),
+                    format!("{name} has {what} = {found} although {asked} was asked for"),
                     "",
                 ));
             }
@@ -374,7 +374,7 @@ impl Md {
             if (found != "none") != bitmap {
                 let asked = BITMAP.word(bitmap);
                 return Err(LayerError::refused(
-                    format!("{name} has its bitmap at {found} although {asked} was asked"),
+                    format!("{name} has its bitmap at {found} although {asked} was asked for"),
                     "",
                 ));
             }

@@ -93,7 +93,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if bytes < SIZE_MIN || !bytes.is_multiple_of(SIZE_MIN) {
         return Err(Refusal::at(
             settings.span_of("size"),
-            format!("{bytes} bytes are no file of whole MiB"),
+            format!("{bytes} bytes is not a whole number of MiB"),
             "write a size like \"1 GiB\"",
         ));
     }

@@ -288,7 +288,7 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
     let theirs = undo::exported(host)?;
     if let Some(first) = theirs.lines().next() {
         return Err(LayerError::refused(
-            format!("the server would export what is not ours: {}", first.trim()),
+            format!("the server has exports that are not ours: {}", first.trim()),
             "take it back (exportfs -u), or run the study in the lab: stackrace run STUDY --lab",
         ));
     }
@@ -360,7 +360,7 @@ impl Nfs {
             }
             found => Err(LayerError::refused(
                 format!(
-                    "the server exports with {found:?} although {} was asked",
+                    "the server exports with {found:?} although {} was asked for",
                     self.export
                 ),
                 "",

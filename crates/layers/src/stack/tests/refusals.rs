@@ -31,7 +31,10 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "loop = { size = \"1 GiB\", logical-sector = 8192 }",
             "no sectors of 8192 bytes",
         ),
-        ("loop = { size = 1000 }", "no disk of whole 512 B sectors"),
+        (
+            "loop = { size = 1000 }",
+            "not a whole number of sectors of 512 B",
+        ),
         ("loop = { size = \"1 GiB\", count = 0 }", "0 disks"),
         (
             "ext4 = { mkfs = [\"/dev/sda\"] }",
@@ -98,11 +101,11 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
         ),
         (
             "afp = { cnid-rate = \"4 MB\" }",
-            "says nothing of a database with cnid = \"volume\"",
+            "has no meaning with cnid = \"volume\"",
         ),
         (
             "afp = { cnid = \"disk\", cnid-size = 1000 }",
-            "no disk of whole 512 B sectors",
+            "not a whole number of sectors of 512 B",
         ),
         (
             "afp = { cnid = \"tmpfs\", cnid-size = 0 }",
@@ -150,7 +153,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ("dataset = { properties = [\"copies\"] }", "is no value"),
         (
             "zvol = { size = 1000 }",
-            "no volume of whole 128 KiB blocks",
+            "not a whole number of blocks of 128 KiB",
         ),
         (
             "md = { raid = 0, degraded = true }",
@@ -166,7 +169,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ),
         (
             "lvm = { stripes = 2 }",
-            "stripes says nothing of a linear volume",
+            "stripes has no meaning for a linear volume",
         ),
         (
             "lvm = { kind = \"striped\", stripes = 1 }",

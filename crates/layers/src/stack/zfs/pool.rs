@@ -189,7 +189,7 @@ impl Zpool {
             let found = found.map_or("nothing".to_owned(), unit::bytes);
             return Err(LayerError::refused(
                 format!(
-                    "the cache of ZFS is limited to {found} although {} was asked",
+                    "the cache of ZFS is limited to {found} although {} was asked for",
                     unit::bytes(bytes)
                 ),
                 "write an arc-max below the memory of the machine",
@@ -282,7 +282,7 @@ impl Zpool {
             })?;
             if let Some(asked) = self.ashift.filter(|asked| *asked != found) {
                 return Err(LayerError::refused(
-                    format!("{name} got an ashift of {found} although {asked} was asked"),
+                    format!("{name} got an ashift of {found} although {asked} was asked for"),
                     trap(asked),
                 ));
             }

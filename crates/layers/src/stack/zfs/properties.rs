@@ -345,7 +345,7 @@ pub(super) fn check(
             Some(property) => {
                 return Err(LayerError::refused(
                     format!(
-                        "{what} has {name} = {} although {asked} was asked",
+                        "{what} has {name} = {} although {asked} was asked for",
                         property.value
                     ),
                     "write what this ZFS gives, or use another",
@@ -353,7 +353,7 @@ pub(super) fn check(
             }
             None => {
                 return Err(LayerError::refused(
-                    format!("{what} has no property {name} although {asked} was asked"),
+                    format!("{what} has no property {name} although {asked} was asked for"),
                     "leave it out, or use another ZFS",
                 ));
             }

@@ -99,7 +99,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if size < SIZE_MIN || !size.is_multiple_of(128 << 10) {
         return Err(Refusal::at(
             settings.span_of("size"),
-            format!("{size} bytes are no volume of whole 128 KiB blocks"),
+            format!("{size} bytes is not a whole number of blocks of 128 KiB"),
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }

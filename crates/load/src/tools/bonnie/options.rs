@@ -328,7 +328,7 @@ impl BonnieOptions {
             return wrong("-n: the smallest size is above the largest");
         }
         if !(1..=DIRECTORIES_MAX).contains(&self.directories) {
-            return wrong("-n: there are 1 to 99999 directories");
+            return wrong("-n takes 1 to 99999 directories");
         }
         if self.made == FileKind::SymbolicLinks && self.directories > 1 {
             return wrong("-n: symbolic links into other directories would lead nowhere");
@@ -341,7 +341,7 @@ impl BonnieOptions {
             return wrong("-s 0 and -n 0 leave nothing to do");
         }
         if self.seeks == 0 || !(1..=4096).contains(&self.seekers) {
-            return wrong("-s: there is at least one seek, and there are 1 to 4096 seekers");
+            return wrong("-s takes at least one seek, and 1 to 4096 seekers");
         }
         if self.version == BonnieVersion::V1_03
             && self.size_mib.is_some_and(|mib| mib > FILES_MAX * 1024)

@@ -219,7 +219,7 @@ impl Classic {
         }
         // The originals write whole chunks only, so a rest would never be written.
         if !plan.bytes.is_multiple_of(plan.chunk as u64) {
-            let message = "size is no multiple of the chunk".to_owned();
+            let message = "size is not a multiple of the chunk".to_owned();
             return refuse("size", message, "write a whole number of MiB");
         }
         if plan.version == BonnieVersion::V1_03 && plan.bytes > FILES_MAX * FILE_BYTES {
@@ -227,7 +227,7 @@ impl Classic {
             return refuse("size", message, "write at most 1000 GiB");
         }
         if plan.files >= 1 << 31 {
-            let message = "more files than names can number".to_owned();
+            let message = "there are not enough names for so many files".to_owned();
             return refuse("files", message, "write less than 2147483648");
         }
         let symbolic = plan.made == FileKind::SymbolicLinks;
@@ -241,7 +241,7 @@ impl Classic {
         }
         if plan.direct && !plan.chunk.is_multiple_of(512) {
             let message = format!(
-                "direct I/O takes no chunks of {}",
+                "direct I/O cannot use chunks of {}",
                 unit::bytes(plan.chunk as u64)
             );
             return refuse("chunk", message, "write 512 B or more, or direct = false");

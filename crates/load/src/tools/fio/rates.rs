@@ -143,7 +143,7 @@ pub(super) fn counted(
     let strict = self::count(&shown.operations, Digits::Shown);
     if strict.is_some_and(|strict| !exact.agrees(strict)) {
         direction.notes.push(format!(
-            "fio printed IOPS={}, and {} operations in {} ms are {:.2} a second: these are taken (fio 3.0 to 3.25 drop digits)",
+            "fio printed IOPS={}, but {} operations in {} ms are {:.2} a second. That figure is taken: fio 3.0 to 3.25 drop digits",
             shown.operations, count.value, shown.milliseconds, made.value
         ));
     }

@@ -333,7 +333,7 @@ impl Shell<'_> {
             .map_err(|error| Failure::trial(error.to_string()))?;
         match &ran.outcome.error {
             Some(error) => Err(Failure::trial(error.to_string())
-                .next("there is no report of a run in which an operation failed")),
+                .next("no report is printed of a run in which an operation failed")),
             None => Ok((ran, began_ns)),
         }
     }

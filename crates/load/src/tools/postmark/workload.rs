@@ -114,7 +114,7 @@ impl Mail {
             let bias = count(name, 0..=10)?;
             let done = settings.flag(whether)?;
             if !done && settings.given(name) {
-                let message = format!("{name} says nothing where {whether} is false");
+                let message = format!("{name} has no effect where {whether} is false");
                 return Err(settings.refuse(name, message, "leave it out"));
             }
             Ok(done.then_some(bias))

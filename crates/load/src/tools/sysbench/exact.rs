@@ -133,7 +133,7 @@ impl Exact {
         if plan.direct && !plan.block_size.is_multiple_of(512) {
             return Err(settings.refuse(
                 "block-size",
-                format!("direct I/O takes no blocks of {} B", plan.block_size),
+                format!("direct I/O cannot use blocks of {} B", plan.block_size),
                 "write a multiple of 512 B, or direct = false",
             ));
         }

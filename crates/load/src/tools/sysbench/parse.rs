@@ -90,7 +90,7 @@ fn whole_head(lines: &mut Lines<'_>) -> Result<Option<Head>, ImportError> {
         // 0.5 has the layout of 0.4, with other words in a few labels.
         (Some("0"), Some("4" | "5")) => SysbenchLayout::V0_4,
         (Some("1"), Some("0")) => SysbenchLayout::V1_0,
-        _ => return Err(lines.behind(format!("nothing is known of sysbench {version}"))),
+        _ => return Err(lines.behind(format!("sysbench {version} is not known here"))),
     };
     match lines.option(RUNNING) {
         None => Ok(None),

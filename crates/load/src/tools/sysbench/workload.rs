@@ -115,7 +115,7 @@ impl FileIo {
         if io.engine == IoEngine::Uring && each && io.read_share < 1.0 {
             return Err(settings.refuse(
                 "engine",
-                "a ring cannot count an fsync into the write before it",
+                "io_uring cannot count an fsync into the write before it",
                 "write engine = \"sync\" or \"auto\", or another fsync-every",
             ));
         }

@@ -115,7 +115,7 @@ fn check_passes(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
             _ => Ok(()),
         },
         _ => refuse(
-            "passes mean nothing where blocks are drawn with repeats",
+            "passes have no meaning where blocks are drawn with repeats",
             "write access = \"once\", or leave passes out",
         ),
     }
@@ -125,7 +125,7 @@ fn check_passes(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 fn check_same_data(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
     let (message, help) = match (io.same_data, io.new_files, io.verify) {
         (true, true, _) => (
-            "a new file is not the one of the workload before",
+            "a new file is not the file of the workload before",
             "leave out same-data",
         ),
         (true, false, true) => (
@@ -177,7 +177,7 @@ pub fn read_share(settings: &Settings) -> Result<f64, Refusal> {
         Some(_) if settings.given(READ_SHARE.name) => Err(settings.refuse(
             READ_SHARE.name,
             format!(
-                "read-share means nothing with mode = \"{}\"",
+                "read-share has no meaning with mode = \"{}\"",
                 settings.text("mode")?
             ),
             "write mode = \"mixed\", or leave read-share out",
@@ -195,7 +195,7 @@ pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
         if law != AccessLaw::Hot && settings.given(parameter) {
             return Err(settings.refuse(
                 parameter,
-                format!("{parameter} means nothing without access = \"hot\""),
+                format!("{parameter} has no meaning without access = \"hot\""),
                 format!("write access = \"hot\", or leave {parameter} out"),
             ));
         }
@@ -204,7 +204,7 @@ pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     if settings.given("skew") && !skewed {
         return Err(settings.refuse(
             "skew",
-            "skew means nothing with this access",
+            "skew has no meaning with this access",
             "write access = \"zipf\", \"pareto\" or \"normal\", or leave skew out",
         ));
     }
@@ -243,7 +243,7 @@ fn part(settings: &Settings, doc: SettingDoc) -> Result<f64, Refusal> {
     }
     Err(settings.refuse(
         name,
-        format!("{name} must be a part: more than nothing, less than all"),
+        format!("{name} must be above 0 and below 100 %"),
         "write access = \"uniform\" where all is alike",
     ))
 }
@@ -271,7 +271,7 @@ fn block_sizes(
     }
     if frame.access == AccessPattern::OncePerPass && several.len() > 1 {
         return refuse(
-            "blocks of different sizes overlap: each of them once cannot be",
+            "blocks of different sizes overlap, so they cannot be visited once each",
             "write access = \"uniform\"",
         );
     }
@@ -331,7 +331,7 @@ fn align(
         && block_sizes.iter().any(|(size, _)| *size > align.get())
     {
         return refuse(
-            "blocks larger than align overlap: each of them once cannot be".to_owned(),
+            "blocks larger than align overlap, so they cannot be visited once each".to_owned(),
             "write access = \"uniform\", or an align of at least the block size",
         );
     }
@@ -377,7 +377,7 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
         if settings.given("arrivals") {
             return Err(settings.refuse(
                 "arrivals",
-                "arrivals mean nothing without a rate",
+                "arrivals have no meaning without a rate",
                 "write rate = 1000, or leave arrivals out",
             ));
         }
@@ -396,7 +396,7 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
     if !(0.001..=1e9).contains(&rate) {
         return Err(settings.refuse(
             "rate",
-            format!("{rate} operations per second cannot be kept"),
+            format!("{rate} operations per second are not possible"),
             "write from 0.001 to 1000000000, or leave rate out: as fast as possible",
         ));
     }
@@ -414,7 +414,7 @@ pub fn content(settings: &Settings) -> Result<Content, Refusal> {
     if ratio < 1.0 {
         return Err(settings.refuse(
             "compress-ratio",
-            "a compress-ratio below 1 cannot be",
+            "a compress-ratio cannot be below 1",
             "write 1 for data that does not compress, 2 for data that halves",
         ));
     }
@@ -466,7 +466,7 @@ fn engine(settings: &Settings, frame: &Frame) -> Result<IoEngine, Refusal> {
         }
         if settings.choice(ENGINE)? == IoEngine::Uring {
             return refuse(
-                "a ring does not write what it has just read",
+                "io_uring does not write what it has just read",
                 "leave out engine or read-first",
             );
         }

@@ -286,23 +286,23 @@ fn contradictions_of_order_and_pace_are_refused_with_advice() {
         ),
         (&["rate = 0"], 0.0, "0 operations per second"),
         (&["arrivals = \"poisson\""], 0.0, "without a rate"),
-        (&["skew = 1.2"], 0.0, "nothing with this access"),
+        (&["skew = 1.2"], 0.0, "no meaning with this access"),
         (
             &["access = \"hot\"", "skew = 1.2"],
             0.0,
-            "nothing with this access",
+            "no meaning with this access",
         ),
         (&["access = \"zipf\"", "skew = 0"], 0.0, "a skew of 0"),
         (&["access = \"pareto\"", "skew = 1"], 0.0, "a skew of 1"),
         (
             &["access = \"zipf\"", "hot-share = 0.5"],
             0.0,
-            "hot-share means nothing",
+            "hot-share has no meaning",
         ),
         (
             &["access = \"hot\"", "hot-range = 1.0"],
             0.0,
-            "must be a part",
+            "must be above 0",
         ),
         (&["block-sizes = \"4 KiB, 8 KiB\""], 0.0, "overlap"),
         (

@@ -38,11 +38,11 @@ fn words_that_would_be_ignored_are_refused() {
     for (line, word) in [
         (
             "copy-tree = { from = \"/var/tmp\", files = 10 }",
-            "means nothing beside `from`",
+            "has no meaning beside `from`",
         ),
         (
             "delete-tree = { from = \"/var/tmp\", content = \"zero\" }",
-            "means nothing beside `from`",
+            "has no meaning beside `from`",
         ),
         (
             "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\", compress-ratio = 2 }",
@@ -73,11 +73,11 @@ fn reading_first_and_the_data_of_others_are_refused_where_they_mean_nothing() {
             format!(
                 "random = {{ mode = \"write\", {one}, read-first = true, engine = \"io_uring\" }}"
             ),
-            "a ring does not write",
+            "io_uring does not write",
         ),
         (
             format!("sequential = {{ mode = \"write\", {one}, same-data = true }}"),
-            "a new file is not the one",
+            "a new file is not the file of",
         ),
         (
             format!("random = {{ mode = \"read\", {one}, same-data = true, verify = true }}"),
@@ -110,7 +110,7 @@ fn postmark_refuses_what_means_nothing() {
         ("bias-read = 11", "bias-read must be between 0 and 10"),
         (
             "bias-read = 3, read-append = false",
-            "bias-read says nothing",
+            "bias-read has no effect",
         ),
         (
             "size-low = 900, size-high = 800",
@@ -127,7 +127,7 @@ fn words_that_mean_nothing_together_are_refused() {
     for (line, word) in [
         (
             "copy-tree = { profile = \"mail\", files = 3 }",
-            "files means nothing beside `profile`",
+            "files has no meaning beside `profile`",
         ),
         (
             "copy-tree = { from = \"/usr\", profile = \"mail\" }",
@@ -317,7 +317,7 @@ fn what_would_be_put_right_in_silence_is_refused() {
         ),
         (
             "random = { mode = \"read\", size = \"1 MiB\", read-share = 0.5 }",
-            "read-share means nothing with mode = \"read\"",
+            "read-share has no meaning with mode = \"read\"",
         ),
         (
             "random = { mode = \"read\", size = \"1 MiB\", time = \"0 s\" }",

@@ -125,6 +125,17 @@ impl AskedClients {
         text
     }
 
+    /// Reaches each of them, and has them see that these directories are one storage, before anything is measured.
+    ///
+    /// # Errors
+    /// The one that is not reached, or whose directory is another.
+    pub fn reach(&self, directories: &[PathBuf], observer: &dyn Observer) -> Result<(), Failure> {
+        let connected = ConnectedClients::connect(self, &StopAsked::default())?;
+        let shared = connected.check_shared(directories);
+        connected.put_away(observer);
+        shared
+    }
+
     /// Has a study measured by them.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ use stackrace_run::prepare::observer::Observer;
 use stackrace_run::prepare::study_file::part;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::SharedLedger;
-use stackrace_study::study::{SYSTEM, Study, StudyError};
+use stackrace_study::study::{self, SYSTEM, Study, StudyError};
 
 /// Entry of the store that says which accelerator works here.
 pub const ACCELERATOR: &str = "lab-accelerator";
@@ -223,7 +223,10 @@ impl Guest {
             "the run was begun on the image {}, and this program has {found}",
             begun.unwrap_or("of another program")
         ))
-        .next(format!("begin anew: stackrace run {} --lab", study.name)))
+        .next(format!(
+            "begin anew: {}",
+            study::command("run", &study.name, &["--lab"])
+        )))
     }
 }
 

@@ -9,7 +9,7 @@ use stackrace_layers::stack::Stack;
 use stackrace_remote::agent::message::{CutOrder, RecoverOrder, Turn};
 use stackrace_run::run::crash::{Capture, CrashPackage, instants};
 use stackrace_run::run::{Broken, Turned};
-use stackrace_study::study::{Study, crash::refused_stack};
+use stackrace_study::study::{self, Study, crash::refused_stack};
 
 /// Cuts that one guest recovers from, one after the other: its start takes longer than a cut.
 const CUTS_OF_A_GUEST: usize = 25;
@@ -54,7 +54,7 @@ fn ways(study: &Study) -> String {
     // Each can be cut in one of both ways, which was checked before.
     match stacks.any(|stack| refused_stack(stack, false).is_some()) {
         true => "--on HOST --cut 'COMMAND' --restore 'COMMAND'".to_owned(),
-        false => format!("stackrace run {} --lab", study.name),
+        false => study::command("run", &study.name, &["--lab"]),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::made_on::hash_of;
 use stackrace_base::event::Fact;
 use stackrace_base::failure::Failure;
-use stackrace_study::study::Study;
+use stackrace_study::study::{self, Study};
 
 /// This program, whatever became of its file.
 pub(super) const PROGRAM: &str = "/proc/self/exe";
@@ -32,8 +32,8 @@ pub(super) fn check(study: &Study, known: &[Fact], build: &str) -> Result<(), Fa
     let text = "the run was begun by another build of stackrace, which took other instructions to serve the drives: \
                 the log would not go on as it began";
     Err(Failure::refused(text).next(format!(
-        "resume it with the program that began it, or begin anew: stackrace run {} --lab",
-        study.name
+        "resume it with the program that began it, or begin anew: {}",
+        study::command("run", &study.name, &["--lab"])
     )))
 }
 

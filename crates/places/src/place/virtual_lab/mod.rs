@@ -40,7 +40,7 @@ use stackrace_run::prepare::context::{Context, unjournalled, unrecorded};
 use stackrace_run::prepare::observer::Observer;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::{Ledger, SharedLedger};
-use stackrace_study::study::{Provision, RoundOrder, Study};
+use stackrace_study::study::{self, Provision, RoundOrder, Study};
 
 /// Tasks that are left after a second Ctrl-C.
 const LEFT: LeftBehind = LeftBehind {
@@ -194,8 +194,10 @@ fn check_images(
             .is_some_and(|begun| begun != found)
         {
             let text = "the run was begun on another build of this image: the log would not go on as it began";
-            return Err(Failure::refused(text)
-                .next(format!("begin anew: stackrace run {} --lab", study.name)));
+            return Err(Failure::refused(text).next(format!(
+                "begin anew: {}",
+                study::command("run", &study.name, &["--lab"])
+            )));
         }
     }
     Ok(())

@@ -22,17 +22,17 @@ fn command(record: &Record) -> String {
     }
     // Where it ran is no part of the study, so it is taken from the command line.
     argv.extend(places(&record.head.command));
+    // To the millisecond, and no less than it was.
+    let limit = |ns: u64| format!("{} s", ns.div_ceil(1_000_000) as f64 / 1e3);
     for (name, value) in [
-        ("--seed", record.head.seed.to_string()),
-        ("--margin", share(decide.margin)),
-        ("--confidence", share(decide.confidence)),
-        (
-            "--at-most",
-            // To the millisecond, and no less than it was.
-            format!("{} s", decide.time_max_ns.div_ceil(1_000_000) as f64 / 1e3),
-        ),
+        ("--seed", Some(record.head.seed.to_string())),
+        ("--margin", Some(share(decide.margin))),
+        ("--confidence", Some(share(decide.confidence))),
+        // The command line may have said another number than the study.
+        ("--rounds", Some(decide.rounds_max.to_string())),
+        ("--at-most", decide.time_limit_ns().map(limit)),
     ] {
-        argv.extend([name.to_owned(), value]);
+        argv.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     }
     shell(&argv)
 }
@@ -106,6 +106,24 @@ pub(super) fn trial(record: &Record, trial: &Observation) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use stackrace_base::event::Decide;
+    use stackrace_results::record::sample;
+
+    #[test]
+    fn a_run_is_made_again_with_its_rounds_and_no_limit_that_it_did_not_have() {
+        let mut record = sample::record(&sample::small());
+        record.head.decide.rounds_max = 4;
+        record.head.decide.time_max_ns = 60_000_000_000;
+        let limited = super::command(&record);
+        assert!(
+            limited.ends_with("--rounds 4 --at-most '60 s'"),
+            "{limited}"
+        );
+        record.head.decide.time_max_ns = Decide::NO_LIMIT_NS;
+        let free = super::command(&record);
+        assert!(free.ends_with("--rounds 4"), "{free}");
+    }
+
     #[test]
     fn a_run_is_made_again_where_it_was_made() {
         let typed = "stackrace run x --lab --system a --seed 3 --on=b --sudo --html y --memory";

@@ -31,7 +31,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::chart::{Gallery, Plot};
 use super::form::{ReportForm, ReportOptions};
 use super::{clients, content};
-use stackrace_base::event::{Precision, Until};
+use stackrace_base::event::{Decide, Precision, Until};
 use stackrace_base::unit;
 use stackrace_base::unit::is_no_text;
 use stackrace_judge::verdict::{State, Verdict};
@@ -336,8 +336,7 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
                 (Until::Never, _) | (_, Precision::Direction) => "",
                 (_, _) => " and its size is known",
             })
-            ", after at most " (decide.rounds_max) " rounds or "
-            (unit::long_time(decide.time_max_ns as f64 / 1e9)) "."
+            ", after at most " (decide.rounds_max) " rounds" (or_limit(decide)) "."
             @match record.ended() {
                 None => {}
                 // Its detail is the answer, which stands at the head of the page.
@@ -346,6 +345,14 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             }
         }
     }
+}
+
+/// The limit of a run in time, behind that of its rounds; nothing where it has none.
+fn or_limit(decide: &Decide) -> String {
+    let limit = decide.time_limit_ns();
+    limit.map_or_else(String::new, |ns| {
+        format!(" or {}", unit::long_time(ns as f64 / 1e9))
+    })
 }
 
 #[cfg(test)]

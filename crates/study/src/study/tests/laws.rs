@@ -102,7 +102,7 @@ fn a_stack_is_for_workloads_that_can_work_on_it_alone() {
         (
             "loop = { size = \"1 GiB\" }\n[[stack]]\next4 = {}\n[[stack]]\nsquashfs = {}",
             "sequential = { mode = \"write\", size = \"1 MiB\" }",
-            "sequential writes, and the stack is only read",
+            "sequential writes, and the stack can only be read",
         ),
         (
             "loop = { size = \"1 GiB\" }\n[[stack]]\next4 = {}\n[[stack]]\noverlay = { content = \"lower\" }",

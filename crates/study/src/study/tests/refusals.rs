@@ -275,7 +275,7 @@ fn entries_name_one_kind_with_a_table() {
     refused(
         "\"{filesystem}\" = {}",
         "",
-        &["this stack names no kind of stack"],
+        &["this [[stack]] does not say of which kind it is"],
     );
     refused(
         "loop = { size = \"2 GiB\" }",
@@ -290,7 +290,7 @@ fn entries_name_one_kind_with_a_table() {
     refused(
         "size = \"2 GiB\"",
         "size = { a = 1 }",
-        &["a value is meant here, not a table"],
+        &["a value must stand here, not a table"],
     );
     refused(
         "random = {",
@@ -553,7 +553,7 @@ fn slices_out_of_range_or_without_partners_are_refused_with_the_nearest_choice()
 #[test]
 fn cuts_need_a_workload_with_promises_and_a_number_within_limits() {
     let none = bad(&format!("{GOOD}\n[crash]\ncuts = 5\n"));
-    let unpromised = "no workload of this study was promised anything";
+    let unpromised = "no workload of this study is promised anything";
     assert!(none.contains(unpromised), "{none}");
     assert!(none.contains("promises = {"), "{none}");
     let many = bad(&format!("{GOOD}\n[crash]\ncuts = 1001\n"));

@@ -128,7 +128,7 @@ fn workloads_that_do_not_fit_together_are_refused_with_what_to_do() {
         (
             "[factors]",
             "[trial]\nprecondition = \"snia\"\n[factors]",
-            "worn in by one workload",
+            "brought to its steady state by one workload",
             "precondition",
         ),
     ] {

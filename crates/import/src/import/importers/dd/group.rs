@@ -104,7 +104,7 @@ impl ReportedRun<'_> {
         let part = |report: &DdReport| {
             let mut result = report.imported(None);
             result.notes.push(
-                "if the reports are of one dd under way (kill -USR1), this one is a part of the last: the text does not tell"
+                "this may be a report of one dd under way (kill -USR1), and then it is a part of the last one"
                     .to_owned(),
             );
             result
@@ -180,14 +180,14 @@ impl DdReport {
                 false => "the text does not show dd's command",
             };
             notes.push(format!(
-                "{why}: whether it read or wrote, and with which flags, is not known"
+                "{why}. So it is not known whether it read or wrote, and with which flags"
             ));
             return notes;
         };
         let given = self.given.0.saturating_add(self.given.1);
         match command.blocks_asked() {
             Some(asked) if given < asked => notes.push(format!(
-                "it moved {given} of the {asked} blocks that were asked for: it was stopped, or there were no more"
+                "it moved {given} of the {asked} blocks that were asked for. It was stopped, or there were no more"
             )),
             // One record was read and not written any more.
             _ if self.taken.0 > self.given.0 && self.taken.1 == self.given.1 => {
