@@ -326,6 +326,36 @@ pub(crate) fn storage_that_becomes_read_only_is_said_to_be_so() {
     ground.stackrace(&["clean"]).ended(0);
 }
 
+pub(crate) fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
+    needs::root();
+    let ground = Ground::new();
+    let [_one, two] = two_memories(&ground);
+    let point = two.0.to_str().unwrap();
+    let remount = |options: &str| {
+        tool("mount", &["-o", &format!("remount,{options}"), point]);
+    };
+    let (said, log) = exchanged_by(&ground, || remount("sync"));
+    let told = "/two was mounted with async and is now mounted with sync";
+    is_out(&said, &log, &[told]);
+    // Also between a run and its resume, where it changed in another way.
+    remount("async,noatime");
+    let of_two = |log: &Log| {
+        let two = log.configuration("two");
+        let complete = log.trials("complete").into_iter();
+        complete.filter(|trial| trial.1 == two).count()
+    };
+    let before = of_two(&log);
+    let resumed = ground.stackrace(&["resume"]);
+    resumed.err_has("/two was mounted with relatime and is now mounted with noatime");
+    assert_eq!(of_two(&Log::of(&ground)), before);
+    // What changes no figure is no other storage.
+    remount("strictatime");
+    remount("relatime,nosuid,size=65m");
+    ground.stackrace(&["resume"]).ended(0);
+    assert!(of_two(&Log::of(&ground)) > before);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 pub(crate) fn a_directory_that_another_one_replaces_is_out() {
     let ground = Ground::new();
     two_directories(&ground);

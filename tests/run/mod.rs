@@ -540,6 +540,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         an_image_that_is_cut_off_under_its_mount_is_out,
         a_mirror_that_loses_a_disk_in_mid_trial_fails_and_says_so,
         a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it,
+        storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,
         a_directory_that_a_link_replaces_is_out,
