@@ -296,7 +296,7 @@ fn reasons(place: Elsewhere, accident: Accident) -> Vec<&'static str> {
         Accident::LinkInstead => vec!["/two "],
         // A client may be at work in a directory below it.
         Accident::Removed | Accident::Renamed => vec!["/two", " was on ", "is not there any more"],
-        Accident::FileInstead => vec!["/two", " was on ", "is not there any more"],
+        Accident::FileInstead => vec!["/two", " was on ", "is a file now"],
     }
 }
 

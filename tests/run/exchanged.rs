@@ -368,6 +368,18 @@ pub(crate) fn a_directory_that_another_one_replaces_is_out() {
     is_out(&said, &log, &["/two is another directory than before"]);
 }
 
+pub(crate) fn a_directory_that_a_file_replaces_is_said_to_be_a_file() {
+    let ground = Ground::new();
+    two_directories(&ground);
+    let [two, file] = ["two", "file"].map(|name| ground.path().join(name));
+    fs::write(&file, "a file").unwrap();
+    let (said, log) = exchanged_by(&ground, || {
+        let swap = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, &two, rustix::fs::CWD, &file, swap).unwrap();
+    });
+    is_out(&said, &log, &["/two was on ", " and is a file now"]);
+}
+
 pub(crate) fn a_directory_that_a_link_replaces_is_out() {
     let ground = Ground::new();
     two_directories(&ground);
@@ -462,6 +474,12 @@ pub(crate) fn a_store_that_was_moved_has_all_results_and_is_cleaned_where_it_is(
     fs::rename(ground.store(), &moved).unwrap();
     let said = Said::of(&child.wait_with_output().unwrap());
     said.ended(1).err_has("it has all results");
+    // One thing to do next, and not two.
+    let next = format!("{}{}", said.out, said.err);
+    let next = next
+        .lines()
+        .filter(|line| line.trim_start().starts_with("next"));
+    assert_eq!(next.count(), 1, "{}{}", said.out, said.err);
     let moved = moved.to_str().unwrap();
     said.err_has(&format!("stackrace clean --store {moved}"));
     assert!(!said.err.contains("lost"), "{}", said.err);

@@ -543,6 +543,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,
+        a_directory_that_a_file_replaces_is_said_to_be_a_file,
         a_directory_that_a_link_replaces_is_out,
         storage_that_is_mounted_over_before_its_first_trial_is_out,
         a_program_of_ones_own_is_not_timed_on_exchanged_storage,

@@ -145,6 +145,9 @@ pub struct ExchangedStorage {
     /// Storage there now; `None` if the directory is not there any more.
     #[serde(default)]
     pub now: Option<StorageIdentity>,
+    /// True if a file is in the directory's place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file: bool,
 }
 
 /// Both values, where both are known and differ.
@@ -279,10 +282,11 @@ impl ExchangedStorage {
             None => None,
         };
         let told = told.unwrap_or_else(|| {
-            format!(
-                "{} was on {} and is not there any more",
-                self.before.directory, self.before
-            )
+            let now = match self.file {
+                true => "is a file now",
+                false => "is not there any more",
+            };
+            format!("{} was on {} and {now}", self.before.directory, self.before)
         });
         let on = match &self.machine {
             Some(machine) => format!(" on {machine}"),
@@ -541,6 +545,7 @@ mod tests {
                 machine: None,
                 before: before.clone(),
                 now,
+                file: false,
             }
             .told()
         };
@@ -548,6 +553,7 @@ mod tests {
             machine: Some("node2".into()),
             before: before.clone(),
             now: None,
+            file: false,
         };
         let told = there.told();
         assert!(
@@ -566,5 +572,10 @@ mod tests {
             "{told}"
         );
         assert!(said(None).contains("is not there any more"));
+        let file = ExchangedStorage {
+            file: true,
+            ..there
+        };
+        assert!(file.told().ends_with(" and is a file now"));
     }
 }
