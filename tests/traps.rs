@@ -1,4 +1,4 @@
-//! Fourteen ways to measure something else than was asked, each raised for real on loop devices, and each
+//! Fifteen ways to measure something else than was asked, each raised for real on loop devices, and each
 //! with a control beside it that must not be flagged. Stolen time cannot be raised without a hypervisor:
 //! its trap and control are recorded trials, in `crates/judge/src/audit/across/unequal.rs`.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
@@ -228,31 +228,33 @@ fn a_stack_and_the_disk_it_lies_on_are_named() {
     );
 }
 
-/// Another process that writes to one of two disks as long as the run goes on.
+/// A run on two disks, with another process that writes to the second one as long as the run goes on, or without.
+fn with_a_neighbour(disturbed: bool, work: &str, rounds: u32) -> Ground {
+    let ground = Ground::new();
+    let [a, b] = ["a", "b"].map(|name| Disk::new(&ground, name, Path::new(MEMORY), "rw"));
+    write_study(&ground, [&a.mounted, &b.mounted], work, rounds);
+    let going = Arc::new(AtomicBool::new(disturbed));
+    let (until, file) = (Arc::clone(&going), b.mounted.join("neighbour"));
+    let neighbour = std::thread::spawn(move || {
+        let block = vec![7_u8; 4 << 20];
+        while until.load(Ordering::SeqCst) {
+            let written = fs::write(&file, &block);
+            let synced = fs::File::open(&file).and_then(|file| file.sync_all());
+            assert!(written.is_ok() && synced.is_ok());
+        }
+    });
+    let said = ground.stackrace(&["run", "traps.toml"]);
+    going.store(false, Ordering::SeqCst);
+    neighbour.join().unwrap();
+    said.ended(0);
+    ground
+}
+
 fn a_neighbour_of_one_disk_is_named_and_one_of_none_is_not() {
     needs::root_and_loop_devices();
     let _alone = alone();
-    let run = |disturbed: bool| {
-        let ground = Ground::new();
-        let [a, b] = ["a", "b"].map(|name| Disk::new(&ground, name, Path::new(MEMORY), "rw"));
-        let work = "random = { mode = \"read\", size = \"8 MiB\", access = \"uniform\", direct = true, time = \"300 ms\" }";
-        write_study(&ground, [&a.mounted, &b.mounted], work, 4);
-        let going = Arc::new(AtomicBool::new(disturbed));
-        let (until, file) = (Arc::clone(&going), b.mounted.join("neighbour"));
-        let neighbour = std::thread::spawn(move || {
-            let block = vec![7_u8; 4 << 20];
-            while until.load(Ordering::SeqCst) {
-                let written = fs::write(&file, &block);
-                let synced = fs::File::open(&file).and_then(|file| file.sync_all());
-                assert!(written.is_ok() && synced.is_ok());
-            }
-        });
-        let said = ground.stackrace(&["run", "traps.toml"]);
-        going.store(false, Ordering::SeqCst);
-        neighbour.join().unwrap();
-        said.ended(0);
-        told(&ground)
-    };
+    let work = "random = { mode = \"read\", size = \"8 MiB\", access = \"uniform\", direct = true, time = \"300 ms\" }";
+    let run = |disturbed| told(&with_a_neighbour(disturbed, work, 4));
     let mine = |told: Vec<(String, String)>| {
         let mut all = told.into_iter();
         all.find(|(_, sentence)| sentence.contains("I/O of other processes disturbed"))
@@ -264,6 +266,35 @@ fn a_neighbour_of_one_disk_is_named_and_one_of_none_is_not() {
     let words = "I/O of other processes disturbed 4 of 4 trials of other";
     assert!(sentence.contains(words), "{sentence}");
     assert_eq!(mine(run(false)), None);
+}
+
+/// A synced file of 4 KiB that takes another one's place makes ext4 write five times as much.
+fn synced_writes_are_no_neighbour_of_themselves_and_who_writes_beside_them_is_one() {
+    needs::root_and_loop_devices();
+    let _alone = alone();
+    let work = "promises = { idiom = \"replace\", operations = 500, think-time = \"6 ms\" }";
+    // The share of each disk's bytes that others caused, in the one trial on it.
+    let foreign = |disturbed| -> Vec<f64> {
+        let ground = with_a_neighbour(disturbed, work, 1);
+        let said = ground.stackrace(&["report", "--format", "json"]);
+        let report: Value = serde_json::from_str(&said.ended(0).out).unwrap();
+        let cells = report["audit"]["cells"].as_array().unwrap().iter();
+        let judged = cells.flat_map(|cell| cell["judgements"].as_array().unwrap());
+        let judged = judged.filter(|one| one["check"] == "neighbours");
+        judged
+            .map(|one| {
+                let first = &one["evidence"][0];
+                assert!(first["name"].as_str().unwrap().starts_with("I/O of loop"));
+                first["value"].as_f64().unwrap()
+            })
+            .collect()
+    };
+    assert_eq!(foreign(false), [0.0, 0.0]);
+    let [one, other] = foreign(true)[..] else {
+        panic!("two disks");
+    };
+    assert_eq!(one, 0.0);
+    assert!(other > 0.1, "{other}");
 }
 
 /// A control group whose reads from one device become slower with every round.
@@ -474,6 +505,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         two_stacks_on_one_disk_are_named,
         a_stack_and_the_disk_it_lies_on_are_named,
         a_neighbour_of_one_disk_is_named_and_one_of_none_is_not,
+        synced_writes_are_no_neighbour_of_themselves_and_who_writes_beside_them_is_one,
         a_disk_that_becomes_slower_over_the_rounds_is_named_and_a_steady_one_is_not,
         reads_of_holes_and_of_unwritten_extents_are_named_and_those_of_data_are_not,
         reads_of_compressed_data_are_named_and_those_of_random_data_are_not,

@@ -93,7 +93,10 @@ pub(super) fn show(
         // An open question first: a report of it would have to be made again.
         let reason = run.ended.as_ref().ok().copied();
         let step = reason.and_then(|reason| next_step(record, verdict, reason));
+        // What went wrong after the last result says below what to do.
+        let advised = run.ended.as_ref().is_err_and(Failure::is_advised);
         let next = match (step, &output.html) {
+            _ if advised => String::new(),
             (Some(step), _) => step,
             (None, Some(_)) => String::new(),
             (None, None) => again(&["report", &record.head.run, "--html", "report.html"]),

@@ -156,8 +156,8 @@ fn bound_words(bound: &Bound) -> String {
     let share = unit::percent(bound.storage_share());
     match bound.at_most() {
         Some(at_most) => format!(
-            "Storage is {share} of the critical path; no storage makes this more than {at_most:.2} x as fast as when \
-             recorded."
+            "Storage is {share} of the critical path; no storage makes this more than {} x as fast as when recorded.",
+            unit::decimals(at_most, 2, unit::Rounded::Up)
         ),
         None => format!("Storage is {share} of the critical path: it alone limits this."),
     }

@@ -49,8 +49,8 @@ impl<'a> WatchedDirs<'a> {
     /// Says what was exchanged; `None` if nothing was.
     pub(crate) fn exchanged(&self) -> Option<String> {
         self.before.iter().find_map(|before| {
-            let now = self.host.identity_of(Path::new(&before.directory)).ok();
-            Some(stack::compared(before, now)?.told())
+            let path = Path::new(&before.directory);
+            Some(stack::looked_again(self.host, before, path)?.told())
         })
     }
 }

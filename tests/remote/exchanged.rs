@@ -46,6 +46,7 @@ enum Accident {
     Unmounted,
     MountedOver,
     ReadOnly,
+    Resynced,
     LinkInstead,
     Removed,
     Renamed,
@@ -53,10 +54,11 @@ enum Accident {
 }
 
 impl Accident {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Unmounted,
         Self::MountedOver,
         Self::ReadOnly,
+        Self::Resynced,
         Self::LinkInstead,
         Self::Removed,
         Self::Renamed,
@@ -65,7 +67,10 @@ impl Accident {
 
     /// Returns true if something is mounted that goes or comes.
     fn is_of_a_mount(self) -> bool {
-        matches!(self, Self::Unmounted | Self::MountedOver | Self::ReadOnly)
+        matches!(
+            self,
+            Self::Unmounted | Self::MountedOver | Self::ReadOnly | Self::Resynced
+        )
     }
 }
 
@@ -234,6 +239,7 @@ fn happens(scene: &Scene, accident: Accident) {
             let remounted = quietly("mount", &["-o", "remount,ro", path]);
             remounted.status.success()
         }),
+        Accident::Resynced => drop(tool("mount", &["-o", "remount,sync", path])),
         Accident::LinkInstead => {
             fs::create_dir(scene.base.join("third")).unwrap();
             fs::rename(&two, scene.base.join("away")).unwrap();
@@ -262,6 +268,7 @@ fn mended(scene: &Scene, accident: Accident) -> bool {
         }
         Accident::MountedOver => drop(tool("umount", &[path])),
         Accident::ReadOnly => drop(tool("mount", &["-o", "remount,rw", path])),
+        Accident::Resynced => drop(tool("mount", &["-o", "remount,async", path])),
         Accident::LinkInstead => {
             fs::remove_file(&two).unwrap();
             fs::rename(scene.base.join("away"), &two).unwrap();
@@ -285,10 +292,11 @@ fn reasons(place: Elsewhere, accident: Accident) -> Vec<&'static str> {
         Accident::Unmounted => vec!["was on tmpfs (memory, device", "and is now on "],
         Accident::MountedOver => vec!["was on tmpfs (memory, device", "is now on tmpfs"],
         Accident::ReadOnly => vec!["was mounted writable and is now mounted read-only"],
+        Accident::Resynced => vec!["/two was mounted with async and is now mounted with sync"],
         Accident::LinkInstead => vec!["/two "],
         // A client may be at work in a directory below it.
         Accident::Removed | Accident::Renamed => vec!["/two", " was on ", "is not there any more"],
-        Accident::FileInstead => vec!["/two", " was on ", "is not there any more"],
+        Accident::FileInstead => vec!["/two", " was on ", "is a file now"],
     }
 }
 
@@ -360,7 +368,11 @@ fn every_accident(place: Elsewhere) {
     }
     // Side by side, each with directories and a server of its own: most of the time they wait.
     std::thread::scope(|scope| {
-        for accident in Accident::ALL {
+        // Where no mounts are shown, nothing says how a file system is mounted.
+        let hidden = |accident: &Accident| {
+            place == Elsewhere::BareShell && matches!(accident, Accident::Resynced)
+        };
+        for accident in Accident::ALL.into_iter().filter(|one| !hidden(one)) {
             scope.spawn(move || is_out_after(place, accident));
         }
     });

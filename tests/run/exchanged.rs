@@ -326,6 +326,36 @@ pub(crate) fn storage_that_becomes_read_only_is_said_to_be_so() {
     ground.stackrace(&["clean"]).ended(0);
 }
 
+pub(crate) fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
+    needs::root();
+    let ground = Ground::new();
+    let [_one, two] = two_memories(&ground);
+    let point = two.0.to_str().unwrap();
+    let remount = |options: &str| {
+        tool("mount", &["-o", &format!("remount,{options}"), point]);
+    };
+    let (said, log) = exchanged_by(&ground, || remount("sync"));
+    let told = "/two was mounted with async and is now mounted with sync";
+    is_out(&said, &log, &[told]);
+    // Also between a run and its resume, where it changed in another way.
+    remount("async,noatime");
+    let of_two = |log: &Log| {
+        let two = log.configuration("two");
+        let complete = log.trials("complete").into_iter();
+        complete.filter(|trial| trial.1 == two).count()
+    };
+    let before = of_two(&log);
+    let resumed = ground.stackrace(&["resume"]);
+    resumed.err_has("/two was mounted with relatime and is now mounted with noatime");
+    assert_eq!(of_two(&Log::of(&ground)), before);
+    // What changes no figure is no other storage.
+    remount("strictatime");
+    remount("relatime,nosuid,size=65m");
+    ground.stackrace(&["resume"]).ended(0);
+    assert!(of_two(&Log::of(&ground)) > before);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 pub(crate) fn a_directory_that_another_one_replaces_is_out() {
     let ground = Ground::new();
     two_directories(&ground);
@@ -336,6 +366,18 @@ pub(crate) fn a_directory_that_another_one_replaces_is_out() {
         rustix::fs::renameat_with(rustix::fs::CWD, &two, rustix::fs::CWD, &other, swap).unwrap();
     });
     is_out(&said, &log, &["/two is another directory than before"]);
+}
+
+pub(crate) fn a_directory_that_a_file_replaces_is_said_to_be_a_file() {
+    let ground = Ground::new();
+    two_directories(&ground);
+    let [two, file] = ["two", "file"].map(|name| ground.path().join(name));
+    fs::write(&file, "a file").unwrap();
+    let (said, log) = exchanged_by(&ground, || {
+        let swap = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, &two, rustix::fs::CWD, &file, swap).unwrap();
+    });
+    is_out(&said, &log, &["/two was on ", " and is a file now"]);
 }
 
 pub(crate) fn a_directory_that_a_link_replaces_is_out() {
@@ -432,6 +474,12 @@ pub(crate) fn a_store_that_was_moved_has_all_results_and_is_cleaned_where_it_is(
     fs::rename(ground.store(), &moved).unwrap();
     let said = Said::of(&child.wait_with_output().unwrap());
     said.ended(1).err_has("it has all results");
+    // One thing to do next, and not two.
+    let next = format!("{}{}", said.out, said.err);
+    let next = next
+        .lines()
+        .filter(|line| line.trim_start().starts_with("next"));
+    assert_eq!(next.count(), 1, "{}{}", said.out, said.err);
     let moved = moved.to_str().unwrap();
     said.err_has(&format!("stackrace clean --store {moved}"));
     assert!(!said.err.contains("lost"), "{}", said.err);

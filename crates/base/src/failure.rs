@@ -103,6 +103,11 @@ impl Failure {
         self.kind.exit_code()
     }
 
+    /// Returns true if it says what to do.
+    pub fn is_advised(&self) -> bool {
+        !self.next.is_empty()
+    }
+
     /// Error text, and what to do.
     pub fn into_parts(self) -> (String, String) {
         (self.text, self.next)

@@ -30,7 +30,17 @@ use sequence::ObjectDraw;
 pub use told::Acknowledged;
 
 /// Writes a row of a database with its new content, and returns when the transaction is committed.
-pub type Commit<'a> = dyn FnMut(u32, &[u8]) -> Result<(), String> + 'a;
+pub type Commit<'a> = dyn FnMut(u32, &[u8]) -> Result<(), CommitError> + 'a;
+
+/// Reason why a database did not commit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{said}")]
+pub struct CommitError {
+    /// What it says.
+    pub said: String,
+    /// Error of the system that it stands for (raw errno); 0 if it tells none.
+    pub errno: i32,
+}
 
 impl PromisesPlan {
     /// Runs the phase on what [`PromisesPlan::lay_out`] made. Its ledger is
@@ -145,8 +155,10 @@ impl PromisesPlan {
                     told.ended(&record);
                 }
                 records.push(record);
-                let failed = |what| refusal(Op::Write, &self.root, Errno::IO, what);
-                done.map_err(|what| Halt::from(failed(what)))?;
+                done.map_err(|CommitError { said, errno }| {
+                    let failed = refusal(Op::Write, &self.root, Errno::IO, said);
+                    Halt::from(OpError { errno, ..failed })
+                })?;
             }
             Ok(())
         });

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::figure::{self, FactFigure};
+use crate::unit;
 
 /// A fact about a machine or a stack, under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +69,22 @@ impl Fact {
         }
     }
 
+    /// Its value for people: an amount in its unit, and a moment as a date.
+    pub fn shown(&self) -> String {
+        let date = |seconds: u64| {
+            let at = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
+            Some(at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        };
+        let shown = match &self.figure {
+            Some(FactFigure::Bytes(bytes)) => Some(unit::bytes(*bytes)),
+            // File systems that keep no such moment give the beginning of all counting.
+            Some(FactFigure::SecondsSince1970(0)) => Some("not told".to_owned()),
+            Some(FactFigure::SecondsSince1970(seconds)) => date(*seconds),
+            _ => None,
+        };
+        shown.unwrap_or_else(|| self.value.clone())
+    }
+
     /// The fact that something carries so many bytes per second at most, and how that is known.
     pub fn rate(name: impl Into<String>, bytes_per_s: u64, known_by: impl Into<String>) -> Self {
         let known_by = known_by.into();
@@ -96,4 +113,25 @@ pub struct LayerFacts {
     pub layer: String,
     /// Read back from the system, never copied from the study.
     pub facts: Vec<Fact>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_and_moments_are_shown_for_people() {
+        let shown = |figure| Fact::new("fact", "as the system says").with(figure).shown();
+        let bytes = 25_276_510_208;
+        assert_eq!(shown(FactFigure::Bytes(bytes)), unit::bytes(bytes));
+        let date = shown(FactFigure::SecondsSince1970(1_795_899_198));
+        assert_eq!(date, "2026-11-28 20:53:18 UTC");
+        assert_eq!(shown(FactFigure::SecondsSince1970(0)), "not told");
+        for as_it_is in [
+            FactFigure::SecondsSince1970(u64::MAX),
+            FactFigure::BeforeTheRun(true),
+        ] {
+            assert_eq!(shown(as_it_is), "as the system says");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What a directory of the user's lies on, as values that are compared: a configuration is the same one
 //! in all rounds only if it lies on the same storage.
 
+use super::mount_options;
 use crate::unit;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -27,6 +28,9 @@ pub struct StorageIdentity {
     /// True if it is mounted read-only.
     #[serde(default)]
     pub read_only: bool,
+    /// Options in force, of the mount and of the file system; of these, only what changes figures is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
     /// Number of the directory in its file system; `None` if its numbers do not last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inode: Option<u64>,
@@ -141,6 +145,9 @@ pub struct ExchangedStorage {
     /// Storage there now; `None` if the directory is not there any more.
     #[serde(default)]
     pub now: Option<StorageIdentity>,
+    /// True if a file is in the directory's place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file: bool,
 }
 
 /// Both values, where both are known and differ.
@@ -159,6 +166,7 @@ impl StorageIdentity {
     pub fn is_same(&self, now: &Self) -> bool {
         self.is_same_storage(now)
             && self.read_only == now.read_only
+            && self.mounted_otherwise(now).is_none()
             && !self.leads_elsewhere(now)
             && !unlike(self.inode, now.inode)
             && !unlike(self.made_ns, now.made_ns)
@@ -168,6 +176,13 @@ impl StorageIdentity {
     /// the same one may be reached by another way.
     fn leads_elsewhere(&self, now: &Self) -> bool {
         self.inode.zip(now.inode).is_none() && self.directory != now.directory
+    }
+
+    /// How it was mounted, and how it is now, where that changes what is measured.
+    fn mounted_otherwise(&self, now: &Self) -> Option<(String, String)> {
+        let (was, now) = self.options.as_ref().zip(now.options.as_ref())?;
+        let (was, now) = mount_options::changed(was, now);
+        (!was.is_empty()).then(|| (was.join(" and "), now.join(" and ")))
     }
 
     /// The same of the storage alone.
@@ -222,28 +237,31 @@ impl StorageIdentity {
             return Some(format!("{directory} leads to {} now", now.directory));
         }
         let how = |read_only| if read_only { "read-only" } else { "writable" };
-        Some(match self.read_only == now.read_only {
-            false => format!(
-                "{directory} was mounted {} and is now mounted {}",
-                how(self.read_only),
-                how(now.read_only)
-            ),
-            true => {
-                let told = |it: &Self| {
-                    let inode = it.inode.map(|inode| format!("inode {inode}"));
-                    inode.unwrap_or_else(|| "one made at another time".to_owned())
-                };
-                format!(
-                    "{directory} is another directory than before (it was {}, and is now {})",
-                    told(self),
-                    match self.inode == now.inode {
-                        // A file system gives the number of a removed directory to the next one.
-                        true => "a newer one with the same number".to_owned(),
-                        false => told(now),
-                    }
-                )
-            }
-        })
+        let mounted = match self.read_only == now.read_only {
+            false => Some((
+                how(self.read_only).to_owned(),
+                how(now.read_only).to_owned(),
+            )),
+            true => self.mounted_otherwise(now),
+        };
+        if let Some((was, is)) = mounted {
+            return Some(format!(
+                "{directory} was mounted {was} and is now mounted {is}"
+            ));
+        }
+        let told = |it: &Self| {
+            let inode = it.inode.map(|inode| format!("inode {inode}"));
+            inode.unwrap_or_else(|| "one made at another time".to_owned())
+        };
+        let is = match self.inode == now.inode {
+            // A file system gives the number of a removed directory to the next one.
+            true => "a newer one with the same number".to_owned(),
+            false => told(now),
+        };
+        Some(format!(
+            "{directory} is another directory than before (it was {}, and is now {is})",
+            told(self)
+        ))
     }
 }
 
@@ -264,10 +282,11 @@ impl ExchangedStorage {
             None => None,
         };
         let told = told.unwrap_or_else(|| {
-            format!(
-                "{} was on {} and is not there any more",
-                self.before.directory, self.before
-            )
+            let now = match self.file {
+                true => "is a file now",
+                false => "is not there any more",
+            };
+            format!("{} was on {} and {now}", self.before.directory, self.before)
         });
         let on = match &self.machine {
             Some(machine) => format!(" on {machine}"),
@@ -329,6 +348,7 @@ mod tests {
             source: "/dev/loop0".into(),
             mount_point: "/mnt/a".into(),
             root: "/".into(),
+            options: Some(vec!["rw".into(), "relatime".into()]),
             inode: Some(12),
             made_ns: Some(1),
             file_system_id: Some(0xabc),
@@ -341,13 +361,14 @@ mod tests {
     fn each_field_that_tells_another_storage_is_compared() {
         let was = ext4();
         assert!(was.is_same(&was.clone()));
-        let others: [fn(&mut StorageIdentity); 9] = [
+        let others: [fn(&mut StorageIdentity); 10] = [
             |it| it.device = Some((7, 1)),
             |it| it.file_system = "xfs".into(),
             |it| it.source = "/dev/loop1".into(),
             |it| it.mount_point = "/".into(),
             |it| it.root = "/other".into(),
             |it| it.read_only = true,
+            |it| it.options = Some(vec!["noatime".into()]),
             |it| it.inode = Some(13),
             |it| it.made_ns = Some(2),
             |it| it.file_system_id = Some(0xdef),
@@ -366,6 +387,24 @@ mod tests {
         let mut known = was.clone();
         known.uuid = Some("1".into());
         assert!(!known.is_same(&now));
+    }
+
+    #[test]
+    fn a_mount_with_other_options_is_other_storage_and_one_without_told_options_is_not() {
+        let was = ext4();
+        let mut now = ext4();
+        now.options = Some(vec!["rw".into(), "sync".into(), "relatime".into()]);
+        let said = "/mnt/a/d was mounted with async and is now mounted with sync";
+        assert_eq!(was.difference(&now).as_deref(), Some(said));
+        // A log of an older version, and a system that shows no mounts.
+        now.options = None;
+        assert!(was.is_same(&now) && now.is_same(&was));
+        now.options = Some(vec![
+            "rw".into(),
+            "relatime".into(),
+            "errors=continue".into(),
+        ]);
+        assert!(was.is_same(&now));
     }
 
     #[test]
@@ -506,6 +545,7 @@ mod tests {
                 machine: None,
                 before: before.clone(),
                 now,
+                file: false,
             }
             .told()
         };
@@ -513,6 +553,7 @@ mod tests {
             machine: Some("node2".into()),
             before: before.clone(),
             now: None,
+            file: false,
         };
         let told = there.told();
         assert!(
@@ -531,5 +572,10 @@ mod tests {
             "{told}"
         );
         assert!(said(None).contains("is not there any more"));
+        let file = ExchangedStorage {
+            file: true,
+            ..there
+        };
+        assert!(file.told().ends_with(" and is a file now"));
     }
 }

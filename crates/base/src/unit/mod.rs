@@ -4,9 +4,11 @@
 //! 1024², as fio, dd, truncate and LVM take it. What is shown is always spelled out.
 
 mod far;
+mod rounded;
 mod whole;
 
 pub use far::far;
+pub use rounded::{Rounded, decimals, percent, percent_rounded};
 pub use stackrace_engine::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
 pub use whole::whole_time;
 
@@ -371,17 +373,6 @@ fn joined<T: AsRef<str>>(words: &[T], between: &str, before_last: &str) -> Strin
             format!("{}{before_last} {last}", others.join(between))
         }
         _ => words.concat(),
-    }
-}
-
-/// A share in percent, with two or three digits: `12 %`, `3.4 %`, `0.21 %`.
-pub fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    match value.abs() {
-        // The limits lie where rounding would add a digit: 9.96 is shown as 10, not as 10.0.
-        v if v >= 9.95 => format!("{value:.0} %"),
-        v if v >= 0.95 => format!("{value:.1} %"),
-        _ => format!("{value:.2} %"),
     }
 }
 

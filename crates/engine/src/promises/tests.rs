@@ -122,7 +122,10 @@ fn a_database_that_refuses_ends_the_phase_with_its_words() {
     let mut commit = |_: u32, _: &[u8]| {
         commits += 1;
         match commits {
-            3 => Err("database is locked".to_owned()),
+            3 => Err(CommitError {
+                said: "database or disk is full".to_owned(),
+                errno: Errno::NOSPC.raw_os_error(),
+            }),
             _ => Ok(()),
         }
     };
@@ -142,8 +145,10 @@ fn a_database_that_refuses_ends_the_phase_with_its_words() {
             (&planned.object, planned.generation)
         );
     }
-    let error = done.error.unwrap().to_string();
-    assert!(error.ends_with("database is locked"), "{error}");
+    let error = done.error.unwrap();
+    assert_eq!(error.errno, 28);
+    let error = error.to_string();
+    assert!(error.ends_with("database or disk is full"), "{error}");
 }
 
 #[test]

@@ -72,11 +72,8 @@ pub fn read(
         line.index = seen(line.index);
     }
     doubts::note(once, &mut found.results);
-    let copies = (copies > 1).then(|| {
-        format!(
-            "the text has it {copies} times, word for word. It counts once"
-        )
-    });
+    let copies = (copies > 1)
+        .then(|| format!("the text has it {copies} times, word for word. It counts once"));
     for note in account::note(&found.unread).into_iter().chain(copies) {
         found.note(&note);
     }

@@ -93,6 +93,9 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
     }
 }
 
+/// The smallest share that has a digit of its own.
+const SHARE_SHOWN_MIN: f64 = 0.0001;
+
 /// Things that can set the pace of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -218,7 +221,15 @@ impl Judgement {
         let (Some(worst), Some(median)) = (self.evidence.first(), median) else {
             return self.sentence.clone();
         };
-        let (value, median) = (shown(worst.value, worst.unit), shown(median, worst.unit));
+        let value = shown(worst.value, worst.unit);
+        let median = match worst.unit {
+            // Too little for its digits says nothing.
+            "share" if median == 0.0 => "0 %".to_owned(),
+            "share" if median < SHARE_SHOWN_MIN => {
+                format!("below {}", unit::percent(SHARE_SHOWN_MIN))
+            }
+            _ => shown(median, worst.unit),
+        };
         // One trial, or trials that agree: the figure speaks for itself.
         if self.grade <= Grade::Ok || self.values.len() < 2 || value == median {
             return self.sentence.clone();

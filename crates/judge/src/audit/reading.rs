@@ -57,6 +57,15 @@ impl<'a> TrialReading<'a> {
         these.map(|op| op.count as f64).sum()
     }
 
+    /// Completed operations that may change something.
+    pub(super) fn changes(&self) -> f64 {
+        let still = ["read", "open", "stat", "readdir", "fsync"];
+        let these = self
+            .operations()
+            .filter(|op| !still.contains(&op.op.as_str()));
+        these.map(|op| op.count as f64).sum()
+    }
+
     /// Number of fsyncs the trial completed.
     pub(super) fn fsyncs(&self) -> f64 {
         let these = self.operations().filter(|op| op.op == "fsync");
@@ -158,8 +167,13 @@ impl<'a> TrialReading<'a> {
 }
 
 /// Returns true if a device is made of others.
-fn is_stacked(device: &DeviceCounted) -> bool {
-    device.device.starts_with("loop") || !counts_flushes(device)
+pub(super) fn is_stacked(device: &DeviceCounted) -> bool {
+    is_loop(device) || !counts_flushes(device)
+}
+
+/// Returns true if a device lies in a file.
+pub(super) fn is_loop(device: &DeviceCounted) -> bool {
+    device.device.starts_with("loop")
 }
 
 /// Returns true if the kernel counts a device's flushes. It does so where it queues them (block/blk-flush.c); these

@@ -6,7 +6,7 @@ use super::sides::Sides;
 use super::slices::SHARE_OF_MARGIN;
 use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
-use super::{fragment, unpaired};
+use super::{fragment, still, unpaired};
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit;
 
@@ -63,6 +63,7 @@ impl AskedPair {
             robust: None,
             order_effect,
             coarse,
+            still: still::sides(table, sides, figure),
             logs,
         }
     }
@@ -133,17 +134,13 @@ pub(super) fn order_notes<'a>(
 ) -> Vec<String> {
     let (mut notes, mut named) = (Vec::new(), Vec::new());
     for comparison in compared.filter(|one| one.within.is_empty()) {
-        // The overall figure of a single workload is that workload's.
-        let workload = match (&comparison.workload, &head.workloads[..]) {
-            (empty, [only]) if empty.is_empty() => &only.name,
-            (workload, _) => workload,
-        };
+        let workload = comparison.workload_of(head);
         let Some(effect) = comparison.order_effect else {
             continue;
         };
         let share = (1.0 / effect - 1.0).abs();
         let matters = share >= head.decide.margin * SHARE_OF_MARGIN;
-        if !matters || workload.is_empty() || named.contains(&workload.as_str()) {
+        if !matters || workload.is_empty() || named.contains(&workload) {
             continue;
         }
         named.push(workload);
@@ -156,9 +153,6 @@ pub(super) fn order_notes<'a>(
     notes
 }
 
-/// Rounds with equal figures from which on it is no chance.
-const SAME_ROUNDS_MIN: usize = 2;
-
 /// Notes for the reader on figures that are coarse beside the margin, once for each workload.
 pub(super) fn coarse_notes<'a>(
     head: &RunStarted,
@@ -167,25 +161,9 @@ pub(super) fn coarse_notes<'a>(
     let (mut notes, mut named) = (Vec::new(), Vec::new());
     for comparison in compared.filter(|one| one.within.is_empty() && one.ratio.is_some()) {
         // The overall figure of several workloads is as coarse as they are.
-        let workload = match (&comparison.workload, &head.workloads[..]) {
-            (empty, [only]) if empty.is_empty() => &only.name,
-            (workload, _) => workload,
-        };
+        let workload = comparison.workload_of(head);
         let matters = comparison.coarse.resolution >= head.decide.margin * SHARE_OF_MARGIN;
-        // Once may be chance; results that were not made in turn have no rounds to look at.
-        let same = comparison.coarse.printed
-            && comparison.logs.len() >= SAME_ROUNDS_MIN
-            && comparison.logs.iter().all(|log| *log == 0.0);
-        if !matters && same && !workload.is_empty() && !named.contains(&workload.as_str()) {
-            named.push(workload);
-            // A pattern that catches a version says the same for every storage.
-            notes.push(format!(
-                "{workload}: {} and {} have the same figure to the last digit in every round, as no measurement has: \
-                 see whether it is a figure of the work, and not a version or a setting",
-                comparison.a, comparison.b
-            ));
-        }
-        if !matters || workload.is_empty() || named.contains(&workload.as_str()) {
+        if !matters || workload.is_empty() || named.contains(&workload) {
             continue;
         }
         named.push(workload);

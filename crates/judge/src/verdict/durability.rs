@@ -7,7 +7,7 @@ use stackrace_stats::{BrokenCuts, cut_difference_p, cut_look_level, cut_looks};
 
 use super::answer::Verdict;
 use stackrace_base::event::{Cut, Event, LossCounts};
-use stackrace_base::unit;
+use stackrace_base::unit::{self, Rounded};
 use stackrace_results::record::Record;
 
 /// Result of the cuts of one configuration, in one workload.
@@ -231,14 +231,14 @@ fn compare(rows: &mut [DurabilityRow], alpha: f64) {
 /// `async is 4.1 x as fast as sync and lost up to 5.2 s of acknowledged work in 31 of 40 cuts`.
 fn sentence(row: &DurabilityRow, best: &DurabilityRow, alpha: f64) -> String {
     let name = &row.name;
-    let confidence = share(1.0 - alpha);
+    let confidence = share(1.0 - alpha, Rounded::Nearest);
     let speed = row.speed.zip(best.speed).filter(|_| row.against.is_some());
     let faster = speed.map_or(String::new(), |(own, other)| {
         format!("is {} as fast as {} and ", factor(own / other), best.name)
     });
     let cuts = counted(row.cuts, "power cut");
     if row.broken == 0 {
-        let bound = share(row.at_most);
+        let bound = share(row.at_most, Rounded::Up);
         return format!(
             "{name} {faster}kept every promise in {cuts}: it breaks one in fewer than {bound} of cuts ({confidence})."
         );
@@ -274,12 +274,9 @@ fn factor(ratio: f64) -> String {
 }
 
 /// `7.7 %`.
-fn share(value: f64) -> String {
-    let percent = value * 100.0;
-    match (percent - percent.round()).abs() < 1e-9 {
-        true => format!("{percent:.0} %"),
-        false => format!("{percent:.1} %"),
-    }
+fn share(value: f64, rounded: Rounded) -> String {
+    let percent = unit::decimals(value * 100.0, 1, rounded);
+    format!("{} %", percent.trim_end_matches(".0"))
 }
 
 /// `1 power cut`, `40 power cuts`.
@@ -350,10 +347,10 @@ mod tests {
 
     #[test]
     fn shares_and_factors_have_as_many_digits_as_they_are_worth() {
-        assert_eq!(share(0.0767), "7.7 %");
-        assert_eq!(share(0.0148), "1.5 %");
-        assert_eq!(share(0.95), "95 %");
-        assert_eq!(share(0.113), "11.3 %");
+        assert_eq!(share(0.0767, Rounded::Up), "7.7 %");
+        assert_eq!(share(0.0141, Rounded::Up), "1.5 %");
+        assert_eq!(share(0.95, Rounded::Nearest), "95 %");
+        assert_eq!(share(0.113, Rounded::Up), "11.3 %");
         assert_eq!(factor(4.13), "4.1 x");
         assert_eq!(factor(0.12), "0.12 x");
     }

@@ -9,10 +9,11 @@ use serde::Serialize;
 use stackrace_stats::elementary::ln;
 use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_level};
 
+use super::fragment::times_rounded;
 use super::statement::{Interval, More};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
-use stackrace_base::unit::{self, counted, listed_names};
+use stackrace_base::unit::{self, Rounded, counted, listed_names};
 
 /// Difference from the bound that counts as one: any.
 const NO_MARGIN: f64 = 1e-9;
@@ -73,20 +74,20 @@ impl RequiredRow {
         // The end of the interval that is nearest to the bound: so much is sure.
         let apart = match (value.low > self.bound, value.high < self.bound) {
             (true, _) if value.low >= 2.0 * self.bound => {
-                let times = unit::digits(value.low / self.bound);
+                let times = times_rounded(value.low / self.bound, Rounded::Down);
                 format!(", at least {times} times as much")
             }
             (true, _) => format!(
                 ", at least {} above it",
-                unit::percent(value.low / self.bound - 1.0)
+                unit::percent_rounded(value.low / self.bound - 1.0, Rounded::Down)
             ),
             (_, true) if value.high <= 0.5 * self.bound => {
-                let times = unit::digits(self.bound / value.high);
+                let times = times_rounded(self.bound / value.high, Rounded::Down);
                 format!(", which is at least {times} times as much")
             }
             (_, true) => format!(
                 ", at least {} below it",
-                unit::percent(1.0 - value.high / self.bound)
+                unit::percent_rounded(1.0 - value.high / self.bound, Rounded::Down)
             ),
             _ => String::new(),
         };

@@ -2,7 +2,7 @@
 //! `docs/methodology.md`.
 
 use super::statement::{Coarseness, Interval, VerdictWord};
-use stackrace_base::unit;
+use stackrace_base::unit::{self, Rounded, decimals};
 
 /// An interval whose ends differ by more than this factor says nothing that is worth a sentence.
 const TELLS_MAX: f64 = 4.0;
@@ -70,7 +70,7 @@ pub(super) fn interaction(
 pub(super) fn bound(larger_than: f64) -> String {
     /// The smallest share that has a digit of its own.
     const SHOWN_MIN: f64 = 0.0001;
-    unit::percent(larger_than.max(SHOWN_MIN))
+    unit::percent_rounded(larger_than.max(SHOWN_MIN), Rounded::Up)
 }
 
 /// `the figures have 2 digits, and 1 in the last is 8.7 %`
@@ -81,8 +81,9 @@ pub(super) fn known_to(coarse: Coarseness) -> String {
             "one operation, or one tick of the clock, more or less is {step} of a trial"
         );
     }
-    // 1 in the last of two digits is 1 to 10 %.
-    let power = stackrace_stats::elementary::log10(1.0 / coarse.resolution);
+    // The figure in its steps: 10 for 1.0, so that 1 in the last of two digits is 1 to 10 % of it.
+    let steps = (2.0 + coarse.resolution) / (2.0 * coarse.resolution);
+    let power = stackrace_stats::elementary::log10(steps) + 1e-9;
     let digits = power.floor().clamp(0.0, 17.0) as usize + 1;
     let digits = unit::counted(digits, "digit");
     format!("the figures have {digits}, and 1 in the last is {step}")
@@ -159,12 +160,17 @@ fn between(low: String, high: String) -> String {
 
 /// A ratio with three digits; one that no storage has, with one.
 pub(super) fn times(ratio: f64) -> String {
+    times_rounded(ratio, Rounded::Nearest)
+}
+
+/// The same of a bound.
+pub(super) fn times_rounded(ratio: f64, rounded: Rounded) -> String {
     match ratio {
         r if !(0.001..9999.5).contains(&r) => unit::far(r),
-        r if r >= 99.5 => format!("{r:.0}"),
-        r if r >= 9.95 => format!("{r:.1}"),
-        r if r >= 0.0995 => format!("{r:.2}"),
-        r => format!("{r:.3}"),
+        r if r >= 99.5 => decimals(r, 0, rounded),
+        r if r >= 9.95 => decimals(r, 1, rounded),
+        r if r >= 0.0995 => decimals(r, 2, rounded),
+        r => decimals(r, 3, rounded),
     }
 }
 
@@ -189,6 +195,17 @@ pub(super) fn range(ratio: Interval) -> String {
         unit::percent(1.0 - ratio.low),
         unit::percent(ratio.high - 1.0)
     )
+}
+
+/// A sentence about comparisons begins with a capital, unless it begins with a name: the case of a name is
+/// part of it.
+pub(super) fn capital(text: &str, names: &[&str]) -> String {
+    let named = names.iter().any(|name| text.starts_with(name));
+    let mut chars = text.chars();
+    match chars.next().filter(|_| !named) {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -257,10 +274,34 @@ mod tests {
             "{}",
             said(one)
         );
+        // 1.0 in steps of 0.1, and 0.9, whose first digit is its last.
+        for (value, digits) in [(1.0, "2 digits"), (9.9, "2 digits"), (0.9, "1 digit,")] {
+            let width = stackrace_stats::resolution::log_step(value, 0.1);
+            let words = known_to(Coarseness::known_to(width, true));
+            assert!(words.contains(digits), "{value}: {words}");
+        }
         let none = VerdictWord::NoDifference { larger_than: 0.0 };
         assert_eq!(
             fragment(none, Some(interval(1.0, 1.0)), Coarseness::default()),
             "no difference larger than 0.01 %"
         );
+        // As it is shown, it still holds.
+        let two = VerdictWord::NoDifference {
+            larger_than: 0.0201,
+        };
+        assert_eq!(
+            fragment(two, Some(interval(0.98, 1.0201)), Coarseness::default()),
+            "no difference larger than 2.1 %"
+        );
+    }
+
+    #[test]
+    fn a_name_at_the_beginning_of_a_sentence_keeps_its_case() {
+        let names = ["no fsync", "fsync every write"];
+        let said = "no fsync is 2.74 x as fast as fsync every write";
+        assert_eq!(capital(said, &names), said);
+        let said = "no difference larger than 3 % between a and b";
+        assert!(capital(said, &["a", "b"]).starts_with("No difference"));
+        assert!(capital(said, &names).starts_with("No difference"));
     }
 }

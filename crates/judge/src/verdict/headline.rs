@@ -6,10 +6,10 @@ use std::mem::discriminant;
 use stackrace_stats::elementary::ln;
 
 use super::answer::VerdictGrounds;
-use super::fragment::{bound, tells, times};
+use super::fragment::{bound, tells, times, times_rounded};
 use super::statement::{Comparison, Interval, More, VerdictWord};
 use stackrace_base::event::RunStarted;
-use stackrace_base::unit::{self, counted, listed_names};
+use stackrace_base::unit::{self, Rounded, counted, listed_names};
 
 /// Sure statements that are written out; of more, the largest.
 const SURE_MAX: usize = 4;
@@ -171,7 +171,10 @@ fn by(ratio: Interval) -> String {
 pub(super) fn ends(ratio: Interval) -> String {
     match (times(ratio.low), times(ratio.high)) {
         _ if ratio.low.is_nan() => String::new(),
-        (low, _) if !is_narrow(ratio) => format!(" (at least {low} x)"),
+        // A bound alone is a claim, and holds as it is shown; two ends show how well it is known.
+        _ if !is_narrow(ratio) => {
+            format!(" (at least {} x)", times_rounded(ratio.low, Rounded::Down))
+        }
         (low, high) if low == high => String::new(),
         (low, high) => format!(" ({low} to {high})"),
     }

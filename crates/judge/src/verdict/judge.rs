@@ -7,7 +7,7 @@ use super::look::Look;
 use super::sides::sides;
 use super::statement::Comparison;
 use super::table::{Evidence, ObservationTable};
-use super::{course, effects, enough, rows, sentence, slices};
+use super::{course, effects, enough, rows, sentence, slices, still};
 
 /// Judges the record so far.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
@@ -64,6 +64,7 @@ fn notes<'a>(
     let mut notes = rows::notes(table);
     notes.extend(course::notes(table.evidence, courses));
     notes.extend(order_notes(head, compared.clone()));
+    notes.extend(still::notes(head, compared.clone()));
     notes.extend(coarse_notes(head, compared));
     notes
 }

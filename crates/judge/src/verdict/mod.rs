@@ -28,6 +28,7 @@ mod shares;
 mod sides;
 mod slices;
 mod statement;
+mod still;
 mod table;
 #[cfg(test)]
 mod tests;

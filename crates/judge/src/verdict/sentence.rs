@@ -5,14 +5,13 @@ use stackrace_stats::{FIRST_LOOK, elementary::ln};
 
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};
-use super::fragment::{bound, finer, known_to, range, tells, times};
-use super::guarantee;
+use super::fragment::{bound, capital, finer, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
-use super::imported;
 use super::statement::{Comparison, ConfigurationRow, Interval, More, State, VerdictWord};
 use super::table::Evidence;
+use super::{guarantee, imported, still};
 use stackrace_base::event::RunStarted;
-use stackrace_base::unit::{self, counted, listed, listed_names};
+use stackrace_base::unit::{self, Rounded, counted, listed, listed_names};
 
 /// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
 /// baseline, which are how far.
@@ -179,12 +178,14 @@ fn certainty(judged: &VerdictGrounds<'_>) -> String {
     let rounds = counted(judged.checked_at.unwrap_or(0) as usize, "round");
     let rankings = judged.rankings.iter().flatten();
     let all = judged.overall.iter().chain(judged.ranking);
-    let mut comparisons = all.chain(judged.workloads).chain(rankings);
-    if comparisons.any(|c| c.word.decides()) {
-        let confidence = unit::percent(judged.confidence).replace(".0 ", " ");
-        return format!("{confidence} confidence, {rounds}");
+    let comparisons = all.chain(judged.workloads).chain(rankings);
+    let sure = comparisons.clone().any(|c| c.word.decides());
+    let doubt = still::clause(comparisons);
+    let confidence = unit::percent(judged.confidence).replace(".0 ", " ");
+    match sure {
+        true => format!("{confidence} confidence, {rounds}{doubt}"),
+        false => format!("{rounds}{doubt}"),
     }
-    rounds
 }
 
 fn over(head: &RunStarted) -> String {
@@ -280,17 +281,6 @@ fn between(ratio: Interval) -> String {
     match (times(ratio.low), times(ratio.high)) {
         (low, high) if low == high => format!("{low} times as fast"),
         (low, high) => format!("between {low} and {high} times as fast"),
-    }
-}
-
-/// A sentence about comparisons begins with a capital, unless it begins with a name: the case of a name is
-/// part of it.
-fn capital(text: &str, names: &[&str]) -> String {
-    let named = names.iter().any(|name| text.starts_with(name));
-    let mut chars = text.chars();
-    match chars.next().filter(|_| !named) {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => text.to_owned(),
     }
 }
 
@@ -461,7 +451,8 @@ fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
     }
     // The intervals hold all together, so the smallest of their ends holds for each.
     let least = behind.iter().filter_map(ratio).map(|ratio| ratio.low);
-    let least = unit::percent(least.fold(f64::INFINITY, f64::min) - 1.0);
+    let least = least.fold(f64::INFINITY, f64::min) - 1.0;
+    let least = unit::percent_rounded(least, Rounded::Down);
     Some(format!(
         "{leader} is at least {least} ahead of {} others",
         behind.len()
@@ -544,6 +535,7 @@ mod tests {
             robust: None,
             order_effect: None,
             coarse: Coarseness::default(),
+            still: Vec::new(),
             logs: Vec::new(),
         };
         let (at_least, at_most) = (0.1, 0.5);
@@ -574,16 +566,6 @@ mod tests {
             against_one(&all[1..2], " in mail", false),
             "Against stripe in mail: slower: mirrors (0.50 x)"
         );
-    }
-
-    #[test]
-    fn a_name_at_the_beginning_of_a_sentence_keeps_its_case() {
-        let names = ["no fsync", "fsync every write"];
-        let said = "no fsync is 2.74 x as fast as fsync every write";
-        assert_eq!(capital(said, &names), said);
-        let said = "no difference larger than 3 % between a and b";
-        assert!(capital(said, &["a", "b"]).starts_with("No difference"));
-        assert!(capital(said, &names).starts_with("No difference"));
     }
 
     #[test]

@@ -233,7 +233,10 @@ impl EffectSize {
         match most {
             // No bound says anything there.
             most if most > 1.0 => format!("{estimate} (very uncertain)"),
-            most => format!("{estimate} (at most {})", unit::percent(most)),
+            most => format!(
+                "{estimate} (at most {})",
+                unit::percent_rounded(most, unit::Rounded::Up)
+            ),
         }
     }
 }

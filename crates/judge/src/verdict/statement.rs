@@ -4,7 +4,7 @@ use serde::Serialize;
 use stackrace_stats::elementary::{exp, ln};
 use stackrace_stats::{Ratio, Statement, resolution};
 
-use stackrace_base::event::MetricHead;
+use stackrace_base::event::{MetricHead, RunStarted};
 
 /// State of the answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -146,12 +146,23 @@ pub struct Comparison {
     /// Fineness of the figures, which is part of the interval.
     #[serde(flatten)]
     pub coarse: Coarseness,
+    /// Sides whose printed figure is the same in every round, to the last of many digits.
+    #[serde(skip)]
+    pub still: Vec<String>,
     /// Log differences of the rounds that the intervals rest on.
     #[serde(skip)]
     pub logs: Vec<f64>,
 }
 
 impl Comparison {
+    /// Name of its workload: the overall figure of a single one is that workload's.
+    pub(super) fn workload_of<'a>(&'a self, head: &'a RunStarted) -> &'a str {
+        match (self.workload.as_str(), &head.workloads[..]) {
+            ("", [only]) => &only.name,
+            (workload, _) => workload,
+        }
+    }
+
     /// The estimate of the rounds so far where they are too few for an interval: its ends are no numbers.
     pub(super) fn so_far(&self) -> Option<Interval> {
         let logs: Vec<f64> = self.rounds.iter().map(|(_, ratio)| ln(*ratio)).collect();

@@ -96,6 +96,7 @@ pub(super) fn comparison(
         robust: None,
         order_effect: None,
         coarse,
+        still: Vec::new(),
         logs: Vec::new(),
     }
 }
@@ -334,7 +335,8 @@ fn facts((record, configuration): (&Record, usize)) -> Vec<Fact> {
     let set_up = record.layer_facts(configuration);
     // The first set-up stands for all of them: later ones were made from the same study.
     for layer in set_up.first().copied().unwrap_or_default() {
-        let named = |fact: &Fact| Fact::new(format!("{}: {}", layer.layer, fact.name), &fact.value);
+        let named =
+            |fact: &Fact| Fact::new(format!("{}: {}", layer.layer, fact.name), fact.shown());
         facts.extend(layer.facts.iter().map(named));
     }
     facts

@@ -153,12 +153,23 @@ fn seen(
     path: &Path,
 ) -> Result<Option<ExchangedStorage>, HostError> {
     let host = on(first, node)?;
-    let now = host.identity_of(path);
-    if now.is_err() {
+    let exchanged = looked_again(host, before, path);
+    if exchanged.as_ref().is_some_and(|found| found.now.is_none()) {
         // Of a machine that is lost nothing is known, which is no sign that anything was exchanged.
         host.answers()?;
     }
-    Ok(compared(before, now.ok()).map(|exchanged| named(first, node, exchanged)))
+    Ok(exchanged.map(|exchanged| named(first, node, exchanged)))
+}
+
+/// Looks at a directory again; the exchange, if it is not on the same storage any more.
+pub fn looked_again(
+    host: &dyn Host,
+    before: &StorageIdentity,
+    path: &Path,
+) -> Option<ExchangedStorage> {
+    let exchanged = compared(before, host.identity_of(path).ok())?;
+    let file = exchanged.now.is_none() && host.exists(path) && !host.is_dir(path);
+    Some(ExchangedStorage { file, ..exchanged })
 }
 
 /// Adds the name of the machine, where it is not the first one.
@@ -168,14 +179,12 @@ fn named(first: &dyn Host, node: usize, exchanged: ExchangedStorage) -> Exchange
 }
 
 /// The exchange, if it is not the same storage any more.
-pub fn compared(
-    before: &StorageIdentity,
-    now: Option<StorageIdentity>,
-) -> Option<ExchangedStorage> {
+fn compared(before: &StorageIdentity, now: Option<StorageIdentity>) -> Option<ExchangedStorage> {
     let same = now.as_ref().is_some_and(|now| before.is_same(now));
     (!same).then(|| ExchangedStorage {
         machine: None,
         before: before.clone(),
         now,
+        file: false,
     })
 }

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rusqlite::{Connection, ErrorCode, params};
-use rustix::io::Errno;
+use rusqlite::{Connection, params};
 use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, PhaseEnd, PhaseOutcome};
 
 use crate::workload::metric::{self, Latency};
+use crate::workload::sqlite_error::refused;
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use stackrace_base::event::{Better, FailureCause, MetricHead};
+use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -58,21 +58,6 @@ struct Sqlite {
     row_bytes: u64,
     journal: String,
     synchronous: String,
-}
-
-/// A trouble of SQLite's, with the number of the system that its code stands for: it does not pass on the system's own.
-fn refused(error: rusqlite::Error) -> WorkloadError {
-    let cause = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Some(Errno::NOSPC),
-        Some(ErrorCode::SystemIoFailure) => Some(Errno::IO),
-        Some(ErrorCode::ReadOnly) => Some(Errno::ROFS),
-        Some(ErrorCode::PermissionDenied) => Some(Errno::PERM),
-        _ => None,
-    };
-    WorkloadError {
-        cause: cause.map(|errno| FailureCause::Errno(errno.raw_os_error())),
-        ..trouble(error)
-    }
 }
 
 impl Sqlite {
@@ -237,25 +222,5 @@ impl Workload for Sqlite {
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::reported(outcomes, self.metrics().len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_disk_under_a_database_is_a_cause_that_can_be_mended() {
-        let failed = |code| {
-            let error = rusqlite::ffi::Error::new(code);
-            refused(rusqlite::Error::SqliteFailure(error, None)).cause
-        };
-        let full = failed(rusqlite::ffi::SQLITE_FULL);
-        assert_eq!(full, Some(FailureCause::Errno(28)));
-        assert_eq!(
-            failed(rusqlite::ffi::SQLITE_IOERR_FSYNC),
-            Some(FailureCause::Errno(5))
-        );
-        assert_eq!(failed(rusqlite::ffi::SQLITE_CORRUPT), None);
     }
 }

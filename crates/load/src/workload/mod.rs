@@ -26,6 +26,8 @@ mod random;
 mod read_file;
 mod sequential;
 mod shared_file;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite_error;
 mod stream_video;
 mod sustained;
 #[cfg(test)]

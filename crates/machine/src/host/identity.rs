@@ -2,7 +2,7 @@
 
 use super::{HostError, MountInfo, reading};
 use rustix::fs::{Mode, OFlags};
-use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity};
+use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity, comparable_options};
 use stackrace_engine::system;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -50,6 +50,7 @@ fn lasting_id(file_system: &str, id: u64) -> Option<u64> {
 /// machine from others.
 pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> StorageIdentity {
     let source = mount.source.to_string_lossy().into_owned();
+    let options = mount.options.iter().map(String::as_str);
     StorageIdentity {
         directory: path.to_string_lossy().into_owned(),
         // No number of a real file system is 0.
@@ -63,6 +64,7 @@ pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> Storage
             .options
             .iter()
             .any(|option| READ_ONLY.contains(&option.as_str())),
+        options: Some(comparable_options(options)),
         boot: boot.map(|boot| boot.trim().to_owned()),
         ..StorageIdentity::default()
     }

@@ -169,7 +169,8 @@ impl<'a> Healer<'a> {
         let mut listed = index.as_ref().map(Index::listed);
         // Pages inside can be damaged although it can be opened.
         if matches!(listed, Some(Err(_))) {
-            drop(index);
+            // Closed before another one takes its place.
+            index.take();
             index = store.reindex().ok();
             listed = index.as_ref().map(Index::listed);
         }

@@ -50,13 +50,13 @@ impl KnownGrounds {
     /// It is something else than before, or it cannot be found out.
     pub fn check(&self, host: &dyn Host, path: &Path) -> Result<(), GroundTrouble> {
         let mut known = self.0.lock();
-        let now = host.identity_of(path);
         let Some(before) = known.get(path) else {
-            let first = now.map_err(|error| GroundTrouble::Failed(trouble(error)))?;
+            let first = host.identity_of(path);
+            let first = first.map_err(|error| GroundTrouble::Failed(trouble(error)))?;
             known.insert(path.to_path_buf(), first);
             return Ok(());
         };
-        match stack::compared(before, now.ok()) {
+        match stack::looked_again(host, before, path) {
             None => Ok(()),
             Some(exchanged) => Err(GroundTrouble::Exchanged(Box::new(exchanged), None)),
         }
@@ -92,10 +92,8 @@ impl HeldGround {
         done: Result<T, String>,
     ) -> Result<T, GroundTrouble> {
         let look = || {
-            self.0.iter().find_map(|(path, before)| {
-                let now = host.identity_of(path).ok();
-                stack::compared(before, now)
-            })
+            let mut all = self.0.iter();
+            all.find_map(|(path, before)| stack::looked_again(host, before, path))
         };
         // What happens between two looks is seen at a directory below first; a second pass says it of
         // the one that the user named.

@@ -18,7 +18,10 @@ pub(super) fn guarantees(rows: &[DurabilityRow], verdict: &Verdict) -> TextTable
             }),
             format!("{} of {}", row.broken, row.cuts),
             match row.broken == row.cuts {
-                true => format!("at least {}", percent(row.at_least)),
+                true => format!(
+                    "at least {}",
+                    unit::percent_rounded(row.at_least, unit::Rounded::Down)
+                ),
                 false => format!("{} to {}", percent(row.at_least), percent(row.at_most)),
             },
             work_lost(row),

@@ -47,7 +47,7 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
                 (None, Some(ratio)) if hidden(ratio, answer.resolution, gate.worse_than) => {
                     format!(
                         "the figures are known to {} only, and no number of {} changes that",
-                        unit::percent(answer.resolution),
+                        unit::percent_rounded(answer.resolution, unit::Rounded::Up),
                         if gate.paired { "rounds" } else { "runs" },
                     )
                 }

@@ -260,9 +260,10 @@ impl ChosenDatabase {
     ) -> Result<(), WorkloadError> {
         match self {
             Self::Sqlite(asked) => sqlite::lay_out(directory, asked, rows, seed),
-            Self::Postgresql(asked) => postgresql::lay_out(directory, asked, rows, seed),
+            Self::Postgresql(asked) => {
+                postgresql::lay_out(directory, asked, rows, seed).map_err(trouble)
+            }
         }
-        .map_err(trouble)
     }
 
     /// Opens it, calls with what commits a row, and closes it.
@@ -276,7 +277,7 @@ impl ChosenDatabase {
     ) -> Result<PhaseOutcome, WorkloadError> {
         match self {
             Self::Sqlite(asked) => {
-                let open = sqlite::Database::open(directory, asked).map_err(trouble)?;
+                let open = sqlite::Database::open(directory, asked)?;
                 work(&mut |row, content| open.commit(row, content)).map_err(trouble)
             }
             Self::Postgresql(_) => {

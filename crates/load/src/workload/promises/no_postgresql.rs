@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::path::Path;
 
+use stackrace_engine::promises::CommitError;
+
 const MISSING: &str = "built without PostgreSQL (cargo install --path . --features full)";
 
 /// Switches that PostgreSQL would be asked for.
@@ -36,7 +38,7 @@ impl PostgresSession {
     }
 
     /// Cannot be called, as there is no value.
-    pub(super) fn commit(&mut self, _: u32, _: &[u8]) -> Result<(), String> {
+    pub(super) fn commit(&mut self, _: u32, _: &[u8]) -> Result<(), CommitError> {
         match self.0 {}
     }
 }

@@ -3,6 +3,10 @@
 use std::convert::Infallible;
 use std::path::Path;
 
+use stackrace_engine::promises::CommitError;
+
+use crate::workload::kind::{WorkloadError, trouble};
+
 /// The database in the directory of a trial.
 pub(super) const FILE: &str = "data.db";
 const MISSING: &str = "built without SQLite (cargo install --path . --features full)";
@@ -31,19 +35,24 @@ pub(super) struct Database(Infallible);
 
 impl Database {
     /// Always fails: this program was built without SQLite.
-    pub(super) fn open(_: &Path, _: &Durability) -> Result<Self, String> {
-        Err(MISSING.to_owned())
+    pub(super) fn open(_: &Path, _: &Durability) -> Result<Self, WorkloadError> {
+        Err(trouble(MISSING))
     }
 
     /// Cannot be called, as there is no value.
-    pub(super) fn commit(&self, _: u32, _: &[u8]) -> Result<(), String> {
+    pub(super) fn commit(&self, _: u32, _: &[u8]) -> Result<(), CommitError> {
         match self.0 {}
     }
 }
 
 /// Always fails: this program was built without SQLite.
-pub(super) fn lay_out(_: &Path, _: &Durability, _: (u32, u32), _: u64) -> Result<(), String> {
-    available()
+pub(super) fn lay_out(
+    _: &Path,
+    _: &Durability,
+    _: (u32, u32),
+    _: u64,
+) -> Result<(), WorkloadError> {
+    Err(trouble(MISSING))
 }
 
 /// Always fails: this program was built without SQLite.

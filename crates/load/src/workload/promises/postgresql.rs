@@ -4,7 +4,10 @@ use stackrace_base::unit::ShownPath;
 use std::collections::HashSet;
 use std::path::Path;
 
+use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
+use rustix::io::Errno;
+use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
 
 use crate::workload::postgres_server::{PostgresServer, USER};
@@ -56,13 +59,19 @@ impl PostgresSession {
     }
 
     /// Writes a row; it returns when PostgreSQL says that the transaction is committed.
-    pub(super) fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), String> {
+    pub(super) fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), CommitError> {
         // A statement of its own is a transaction of its own.
         let number = row.cast_signed();
         match self.client.execute(&self.update, &[&number, &content]) {
             Ok(1) => Ok(()),
-            Ok(_) => Err(format!("PostgreSQL has no row {row}")),
-            Err(error) => Err(said(&error)),
+            Ok(_) => Err(CommitError {
+                said: format!("PostgreSQL has no row {row}"),
+                errno: 0,
+            }),
+            Err(error) => Err(CommitError {
+                said: said(&error),
+                errno: errno(error.code()),
+            }),
         }
     }
 }
@@ -198,6 +207,15 @@ fn connect(directory: &Path) -> Result<Client, String> {
     config.connect(NoTls).map_err(|error| said(&error))
 }
 
+/// Number of the system that a class of PostgreSQL's stands for; 0 if it is its own.
+fn errno(state: Option<&SqlState>) -> i32 {
+    match state {
+        Some(state) if *state == SqlState::DISK_FULL => Errno::NOSPC.raw_os_error(),
+        Some(state) if *state == SqlState::IO_ERROR => Errno::IO.raw_os_error(),
+        _ => 0,
+    }
+}
+
 /// An error of the client with its cause, which its own text leaves out.
 fn said(error: &postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
@@ -205,4 +223,17 @@ fn said(error: &postgres::Error) -> String {
     }
     let cause = std::error::Error::source(error);
     cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_under_a_server_is_told_as_the_system_tells_it() {
+        for (state, number) in [("53100", 28), ("58030", 5), ("40P01", 0)] {
+            assert_eq!(errno(Some(&SqlState::from_code(state))), number);
+        }
+        assert_eq!(errno(None), 0);
+    }
 }

@@ -4,7 +4,11 @@ use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
+use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
+
+use crate::workload::kind::{WorkloadError, trouble_at};
+use crate::workload::sqlite_error;
 
 /// The database in the directory of a trial.
 pub(super) const FILE: &str = "data.db";
@@ -39,23 +43,35 @@ impl Database {
     ///
     /// # Errors
     /// What SQLite says, with its file.
-    pub(super) fn open(directory: &Path, durability: &Durability) -> Result<Self, String> {
+    pub(super) fn open(directory: &Path, durability: &Durability) -> Result<Self, WorkloadError> {
         let path = directory.join(FILE);
-        let failed = |error: rusqlite::Error| format!("{}: {error}", path.shown());
+        let failed = |error| refused_at(&path, error);
         let connection = connect(&path).map_err(failed)?;
         set(&connection, durability).map_err(failed)?;
         Ok(Self(connection))
     }
 
     /// Writes a row; it returns when SQLite says that the transaction is committed.
-    pub(super) fn commit(&self, row: u32, content: &[u8]) -> Result<(), String> {
+    pub(super) fn commit(&self, row: u32, content: &[u8]) -> Result<(), CommitError> {
         // A statement of its own is a transaction of its own.
         // Parsing it again each time would be measured as well.
         self.0
             .prepare_cached("UPDATE data SET content = ?2 WHERE id = ?1")
             .and_then(|mut update| update.execute(params![row, content]))
             .map(drop)
-            .map_err(|error| error.to_string())
+            .map_err(|error| CommitError {
+                errno: sqlite_error::errno(&error).unwrap_or(0),
+                said: error.to_string(),
+            })
+    }
+}
+
+/// What SQLite says of a file.
+fn refused_at(path: &Path, error: rusqlite::Error) -> WorkloadError {
+    let refused = sqlite_error::refused(error);
+    WorkloadError {
+        said: format!("{}: {}", path.shown(), refused.said),
+        ..refused
     }
 }
 
@@ -68,7 +84,7 @@ pub(super) fn lay_out(
     durability: &Durability,
     (rows, bytes): (u32, u32),
     seed: u64,
-) -> Result<(), String> {
+) -> Result<(), WorkloadError> {
     let path = directory.join(FILE);
     let made = || -> rusqlite::Result<()> {
         let mut connection = Connection::open(&path)?;
@@ -89,12 +105,12 @@ pub(super) fn lay_out(
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         connection.close().map_err(|(_, error)| error)
     };
-    made().map_err(|error| format!("{}: {error}", path.shown()))?;
+    made().map_err(|error| refused_at(&path, error))?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     let directory_synced = std::fs::File::open(directory).and_then(|file| file.sync_all());
     synced
         .and(directory_synced)
-        .map_err(|error| format!("{}: {error}", path.shown()))
+        .map_err(|error| trouble_at(&path, error))
 }
 
 /// Reads all rows, as SQLite finds them after it recovered the database.
@@ -143,6 +159,25 @@ fn set(connection: &Connection, durability: &Durability) -> rusqlite::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_of_a_failed_transaction_is_a_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let durability = Durability {
+            journal: "wal".to_owned(),
+            synchronous: "off".to_owned(),
+        };
+        lay_out(directory.path(), &durability, (3, 512), 7).unwrap();
+        let open = Database::open(directory.path(), &durability).unwrap();
+        open.commit(1, &[1; 512]).unwrap();
+        // No page more than there are: what a full disk says.
+        open.0.pragma_update(None, "max_page_count", 1).unwrap();
+        let full = open.commit(1, &vec![1; 1 << 20]).unwrap_err();
+        assert_eq!(full.errno, 28, "{full}");
+        let nowhere = directory.path().join("nowhere");
+        let said = lay_out(&nowhere, &durability, (3, 512), 7).unwrap_err();
+        assert!(said.to_string().contains("nowhere"), "{said}");
+    }
 
     #[test]
     fn a_database_that_is_missing_or_damaged_says_so() {

@@ -269,6 +269,40 @@ mod tests {
     }
 
     #[test]
+    fn how_it_is_mounted_is_compared_wherever_the_system_shows_it() {
+        let told = |system: &str, text: &str| {
+            let mount = parse(system, text.as_bytes()).pop();
+            let is_directory = |script: &str| script.starts_with('[').then(String::new);
+            identity(mount.as_ref(), None, &is_directory, Path::new("/mnt")).unwrap()
+        };
+        for (system, was, now, said) in [
+            (
+                LINUX,
+                "36 35 98:0 / /mnt rw,relatime - ext4 /dev/vda rw",
+                "36 35 98:0 / /mnt rw,relatime - ext4 /dev/vda rw,sync",
+                "/mnt was mounted with async and is now mounted with sync",
+            ),
+            (
+                "FreeBSD",
+                "/dev/md0 on /mnt (ufs, local)",
+                "/dev/md0 on /mnt (ufs, local, noatime)",
+                "/mnt was mounted with strictatime and is now mounted with noatime",
+            ),
+            (
+                "NetBSD",
+                "/dev/vnd0a on /mnt type ffs",
+                "/dev/vnd0a on /mnt type ffs (synchronous)",
+                "/mnt was mounted with async and is now mounted with synchronous",
+            ),
+        ] {
+            let (was, now) = (told(system, was), told(system, now));
+            assert_eq!(was.difference(&now).as_deref(), Some(said));
+            let unknown = identity(None, None, &|_| Some(String::new()), Path::new("/mnt"));
+            assert_eq!(unknown.unwrap().options, None);
+        }
+    }
+
+    #[test]
     fn a_line_that_names_no_file_system_is_left_out() {
         for wrong in [
             "",

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::report::content::{TextRow, TextTable};
 use crate::report::figure;
-use stackrace_base::event::{CommandRun, Event, Fact, FactFigure, shell};
+use stackrace_base::event::{CommandRun, Event, Fact, shell};
 use stackrace_base::unit;
 use stackrace_results::record::Record;
 
@@ -50,7 +50,7 @@ pub(super) fn environment(record: &Record) -> Markup {
             .head
             .environment
             .iter()
-            .map(|fact| TextRow::of(vec![fact.name.clone(), shown(fact)]))
+            .map(|fact| TextRow::of(vec![fact.name.clone(), fact.shown()]))
             .collect(),
         ..TextTable::default()
     };
@@ -82,22 +82,6 @@ pub(super) fn environment(record: &Record) -> Markup {
                 (facts_table("The same in all configurations", record, &same))
             }
         }
-    }
-}
-
-/// Value of a fact for people: an amount in its unit, and a moment as a date.
-fn shown(fact: &Fact) -> String {
-    match &fact.figure {
-        Some(FactFigure::Bytes(bytes)) => unit::bytes(*bytes),
-        // File systems that keep no such moment give the beginning of all counting.
-        Some(FactFigure::SecondsSince1970(0)) => figure::MISSING.to_owned(),
-        Some(FactFigure::SecondsSince1970(seconds)) => i64::try_from(*seconds)
-            .ok()
-            .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok())
-            .map_or(fact.value.clone(), |at| {
-                at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
-            }),
-        _ => fact.value.clone(),
     }
 }
 
@@ -174,7 +158,7 @@ fn layer_facts(record: &Record) -> Vec<LayerFact> {
                     if !facts[at].layers.contains(&layer.layer) {
                         facts[at].layers.push(layer.layer.clone());
                     }
-                    enter(&mut facts[at].values, &shown(fact), configuration);
+                    enter(&mut facts[at].values, &fact.shown(), configuration);
                 }
             }
         }
@@ -237,29 +221,5 @@ fn command(command: &CommandRun) -> Markup {
         @for output in [&command.stdout, &command.stderr] {
             @if !output.trim().is_empty() { (output.trim_end()) "\n" }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_and_moments_are_shown_for_people() {
-        let shown = |figure| shown(&Fact::new("fact", "as the system says").with(figure));
-        assert_eq!(
-            shown(FactFigure::Bytes(25_276_510_208)),
-            unit::bytes(25_276_510_208)
-        );
-        assert_eq!(
-            shown(FactFigure::SecondsSince1970(1_795_899_198)),
-            "2026-11-28 20:53:18 UTC"
-        );
-        assert_eq!(shown(FactFigure::SecondsSince1970(0)), figure::MISSING);
-        assert_eq!(
-            shown(FactFigure::SecondsSince1970(u64::MAX)),
-            "as the system says"
-        );
-        assert_eq!(shown(FactFigure::BeforeTheRun(true)), "as the system says");
     }
 }

@@ -222,7 +222,7 @@ fn card(record: &Record, at: usize, trial: &Observation, set_up: &SetUp<'_>) -> 
             @for layer in layers.copied().unwrap_or_default() {
                 p {
                     strong { (layer.layer) } " as it was set up: "
-                    (layer.facts.iter().map(|fact| format!("{} {}", fact.name, fact.value))
+                    (layer.facts.iter().map(|fact| format!("{} {}", fact.name, fact.shown()))
                         .collect::<Vec<_>>().join(", ")) "."
                 }
             }
