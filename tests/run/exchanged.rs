@@ -53,7 +53,7 @@ pub(crate) fn two_directories(ground: &Ground) {
 }
 
 /// Runs the study and exchanges something after its second round; what it said and has on record.
-fn exchanged_by(ground: &Ground, exchange: impl FnOnce()) -> (Said, Log) {
+pub(crate) fn exchanged_by(ground: &Ground, exchange: impl FnOnce()) -> (Said, Log) {
     let two_rounds = |log: &Log| log.all("round-finished").len() >= 2;
     let child = start_until(ground, &["run", "places.toml", "--anyway"], two_rounds);
     exchange();

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 mod compare;
+mod covered;
 mod exchanged;
 mod failing;
 mod failures;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use crate::support::{Ground, Mounted, Said, tool};
 use compare::*;
+use covered::*;
 use exchanged::*;
 use failing::*;
 use failures::*;
@@ -546,6 +548,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_directory_that_a_file_replaces_is_said_to_be_a_file,
         a_directory_that_a_link_replaces_is_out,
         storage_that_is_mounted_over_before_its_first_trial_is_out,
+        a_file_of_the_data_that_another_one_is_mounted_over_is_out,
         a_program_of_ones_own_is_not_timed_on_exchanged_storage,
         sizes_that_were_found_on_exchanged_storage_are_not_used,
         a_store_that_was_moved_has_all_results_and_is_cleaned_where_it_is,

@@ -6,7 +6,8 @@ use super::parts::Mounted;
 use super::setup::Setup;
 use super::zfs;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity};
-use stackrace_machine::host::{Host, HostError, identity::is_in_memory};
+use stackrace_machine::host::identity::{is_in_memory, of_mount};
+use stackrace_machine::host::{Host, HostError, MountInfo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +81,20 @@ impl Ground {
         let found =
             all.find_map(|(before, node, path)| seen(first, before, node, path).transpose());
         found.transpose()
+    }
+
+    /// The exchange of what lies at a mount point inside: it was on this ground, and is on what is mounted there.
+    pub(super) fn covered_by(&self, mount: &MountInfo) -> ExchangedStorage {
+        let before = self.own.as_ref().or(self.named.last());
+        ExchangedStorage {
+            machine: None,
+            before: StorageIdentity {
+                directory: mount.mount_point.to_string_lossy().into_owned(),
+                ..before.cloned().unwrap_or_default()
+            },
+            now: Some(of_mount(&mount.mount_point, mount, None)),
+            file: false,
+        }
     }
 
     /// The storage the stack was set up on against what it lay on when it was first set up; `None`
