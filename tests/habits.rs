@@ -136,7 +136,16 @@ fn the_store_of_the_defaults_is_used_and_doctor_shows_it() {
     };
     assert!(run(&["runs"]).ended(0).out.contains("no runs"));
     assert!(!own.exists(), "what reads makes no store");
-    let load = ["load", ".", "random", "mode=read", "size=1MiB", "time=10ms"];
+    let data = ground.make_dir("data");
+    let data = data.to_str().unwrap();
+    let load = [
+        "load",
+        data,
+        "random",
+        "mode=read",
+        "size=1MiB",
+        "time=10ms",
+    ];
     run(&load).ended(0);
     assert!(own.is_dir());
     let said = run(&["doctor", "--quick"]);
