@@ -196,6 +196,9 @@ impl OwnProgram {
                 .next("let the command print what the tool prints, or name figures with --metric")
         };
         let found = found_in(Printed { out, errors }, self.parse.as_deref()).map_err(refused)?;
+        // What the tool is judged by may be a figure that every command has anyway: the elapsed time of time.
+        let own_first = found.first().map(|(head, _)| head.name.clone());
+        let own_first = own_first.filter(|name| is_of_every_command(name));
         let (mut metrics, mut units, mut better) = (Vec::new(), Vec::new(), Vec::new());
         for (head, figure) in found {
             // A figure that the tool could not give, or a zero, has no place in a ratio; a name with
@@ -219,6 +222,7 @@ impl OwnProgram {
             metrics,
             units,
             better,
+            judged_by: self.judged_by.clone().or(own_first),
             ..self.clone()
         })
     }
@@ -462,6 +466,28 @@ mod tests {
     use crate::commands::compare::{request_for, sides_of};
     use stackrace_base::setting::GivenSetting;
     use stackrace_load::programs;
+
+    /// GNU time prints the memory too, and it is the time that was asked for.
+    #[test]
+    fn what_a_tool_is_judged_by_is_not_lost_where_every_command_has_it() {
+        let judged = |tool: &str, printed: &str| {
+            let own = OwnProgram {
+                parse: Some(tool.to_owned()),
+                ..OwnProgram::default()
+            };
+            let found = own.with_found(&[String::new(), printed.to_owned()]);
+            let found = found.unwrap_or_else(|why| panic!("{why:?}"));
+            (found.judged_by, found.metrics)
+        };
+        let time = "0.00user 0.01system 0:01.50elapsed 0%CPU (0avgtext+0avgdata 2048maxresident)k\n\
+                    0inputs+0outputs (0major+120minor)pagefaults 0swaps\n";
+        let (by, metrics) = judged("time", time);
+        assert_eq!(by.as_deref(), Some("elapsed"));
+        assert_eq!(metrics, ["largest resident set"]);
+        let dd = "1024+0 records in\n1024+0 records out\n\
+                  1073741824 bytes (1.1 GB, 1.0 GiB) copied, 10 s, 107 MB/s\n";
+        assert_eq!(judged("dd", dd), (None, vec!["throughput".to_owned()]));
+    }
 
     #[test]
     fn a_command_is_known_by_its_program_or_by_what_was_typed() {

@@ -7,6 +7,9 @@
 mod build;
 mod command;
 mod command_promises;
+mod figure_unit;
+#[cfg(test)]
+mod figure_unit_tests;
 pub mod fio;
 mod generated;
 mod git;

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::figure_unit;
 use stackrace_base::printed::PrintedFigure;
 use stackrace_base::printed::text::cut;
 use stackrace_base::unit::written_step;
@@ -14,15 +15,13 @@ const PATTERN: &str = "([0-9.]+)";
 /// Advice where a version or an address was caught.
 const NAMED: &str = "it looks like a version or a name: say in the pattern what stands before the figure, as in tps = ([0-9.]+)";
 
+/// Advice where a part of a time was caught.
+const TIME: &str =
+    "a time of hours and minutes is no number: have it print seconds (time -p does), or JSON";
+
 /// Points, and what stands between groups of three, in any language.
 const MARKS: &str =
     ".,'\u{2018}\u{2019}\u{2bc}_\u{b7}\u{2d9}\u{66b}\u{66c}\u{a0}\u{2007}\u{2008}\u{2009}\u{202f}";
-
-/// Letters of times that change with the size of the figure: 850 us, then 1.2 ms.
-const TIMES: [&str; 14] = [
-    "ns", "us", "µs", "μs", "ms", "nsec", "usec", "msec", "min", "mins", "minutes", "h", "hr",
-    "hours",
-];
 
 /// The figure at a place in a text, in `unit` as the user says; `fixed` is the pattern behind its group.
 ///
@@ -57,6 +56,18 @@ pub(super) fn found(
             cut(&whole)
         ));
     }
+    if let Some(whole) = figure_unit::in_compound_time(before, word, after) {
+        return Err(format!(
+            "\"{shown}\" is only a part of \"{}\": {TIME}",
+            cut(&whole)
+        ));
+    }
+    if let Some((whole, next)) = of_another_writing(before, word, after) {
+        return Err(format!(
+            "\"{shown}\" is only a part of \"{}\": {next}",
+            cut(&whole)
+        ));
+    }
     if is_part(before, after) {
         let whole = around(before, word, after);
         return Err(format!(
@@ -65,21 +76,14 @@ pub(super) fn found(
             advice(&whole)
         ));
     }
-    // The prefix changes from run to run with the size of the figure: 999, then 1.00k.
-    if let Some(prefix) = prefix(after)
-        && !unit.starts_with(prefix)
-        && !says(fixed, prefix)
-    {
-        return Err(format!(
-            "\"{shown}\" is followed by \"{prefix}\", which changes what it means, and programs print another one when the figure grows: have it print plain digits or JSON, or if it always prints {prefix}, say so in the pattern or with the unit ({prefix}{unit})"
-        ));
-    }
+    figure_unit::check((before, &shown, after), fixed, unit)?;
     Ok(figure)
 }
 
 /// The word that a number is a part of, with the colons of a time.
 fn around(before: &str, word: &str, after: &str) -> String {
-    let ends = |c: char| c.is_whitespace() || "=;()[]{}<>|\"".contains(c);
+    // Some blanks part groups of three digits.
+    let ends = |c: char| c.is_whitespace() && !MARKS.contains(c) || "=;()[]{}<>|\"".contains(c);
     let from = before.rfind(ends).map_or(0, |end| {
         end + before[end..].chars().next().map_or(1, char::len_utf8)
     });
@@ -103,7 +107,7 @@ fn around(before: &str, word: &str, after: &str) -> String {
 
 /// What to do about a pattern that catches a part of a word.
 fn advice(whole: &str) -> String {
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let digit = is_digit;
     let any = |signs: &[char]| {
         whole.match_indices(signs).any(|(at, sign)| {
             digit(whole[..at].chars().next_back()) && digit(whole[at + sign.len()..].chars().next())
@@ -111,8 +115,7 @@ fn advice(whole: &str) -> String {
     };
     let begins = whole.chars().next();
     if any(&[':', 'h', 'm']) {
-        return "a time of hours and minutes is no number: have it print seconds (time -p does), or JSON"
-            .to_owned();
+        return TIME.to_owned();
     }
     if matches!(begins, Some('-' | '+' | '\u{2212}')) {
         return "a figure with a sign has no ratio to another: name one that is above 0".to_owned();
@@ -134,22 +137,50 @@ fn advice(whole: &str) -> String {
     )
 }
 
-/// Letters behind a number that multiply it, or give it another unit of time; `None` if there are none.
-fn prefix(after: &str) -> Option<&str> {
-    let letters = after.trim_start_matches([' ', '\t']);
-    let end = letters.find(|c: char| !c.is_alphabetic());
-    let letters = &letters[..end.unwrap_or(letters.len())];
-    (is_prefix(letters) || TIMES.contains(&letters)).then_some(letters)
+/// A number to base 16 or with a power of ten that is no `e`: all of it, and what to do.
+fn of_another_writing(before: &str, word: &str, after: &str) -> Option<(String, &'static str)> {
+    let hex = |c: char| c.is_ascii_hexdigit();
+    let x = ['x', 'X'];
+    let behind = after.strip_prefix(x).filter(|_| word == "0");
+    let inside = before.trim_end_matches(hex);
+    let inside = inside
+        .strip_suffix(x)
+        .and_then(|rest| rest.strip_suffix('0'));
+    let inside = inside.filter(|rest| !is_digit(rest.chars().next_back()));
+    if behind.is_some_and(|rest| rest.starts_with(hex)) || inside.is_some() {
+        let next = "a number to base 16 is not read: have it print plain digits, or JSON";
+        return Some((around(before, word, after), next));
+    }
+    // 9.505x10^2, 9.505 × 10³
+    let sign = after
+        .trim_start()
+        .strip_prefix(['x', 'X', '\u{d7}', '*', '\u{b7}', '\u{22c5}'])?;
+    let power = sign.trim_start().strip_prefix("10")?;
+    let raised = power.starts_with(['^', '\u{2070}', '\u{b9}', '\u{b2}', '\u{b3}', '\u{207b}'])
+        || power.starts_with("**")
+        || power.starts_with(|c| ('\u{2074}'..='\u{2079}').contains(&c));
+    let end = power.find(char::is_whitespace).unwrap_or(power.len());
+    let whole = format!("{word}{}", &after[..after.len() - power.len() + end]);
+    let next = "a power of ten is read only as in 9.5e2: have it print plain digits, or JSON";
+    raised.then_some((whole, next))
 }
 
 /// Returns true if a pattern, from behind its group on, takes nothing else than these letters there.
-fn says(fixed: &str, letters: &str) -> bool {
+pub(super) fn says(fixed: &str, letters: &str) -> bool {
     const BLANKS: [&str; 7] = [" ", "\\s", "\\t", "\\ ", "+", "*", "?"];
     let mut rest = fixed;
     while let Some(on) = BLANKS.iter().find_map(|blank| rest.strip_prefix(blank)) {
         rest = on;
     }
-    rest.starts_with(letters) && !fixed.contains('|')
+    // "ms?" takes the "m" of minutes as well; "secs?" one unit in two forms.
+    let end = rest.find(|c: char| !c.is_alphabetic() && c != '/');
+    let (word, next) = rest.split_at(end.unwrap_or(rest.len()));
+    let open = next.starts_with(['?', '*', '{']) && !(word.len() > 3 && word.ends_with('s'));
+    word.starts_with(letters) && !open && !fixed.contains('|')
+}
+
+pub(super) fn is_digit(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_digit())
 }
 
 /// What a pattern has behind its first group; empty if it has none.
@@ -270,7 +301,7 @@ fn in_blank_groups(before: &str, word: &str, after: &str) -> Option<String> {
 /// Returns true if the text around a number belongs to it: more digits, a sign, a power of ten, the `v`
 /// of a version, minutes or hours (`1m2.5s`, `1:02.5`).
 fn is_part(before: &str, after: &str) -> bool {
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let digit = is_digit;
     // Points, and what stands between groups of three.
     let mark = |c: Option<char>| c.is_some_and(|c| MARKS.contains(c));
     let (mut back, mut on) = (before.chars().rev(), after.chars());
@@ -292,28 +323,6 @@ fn is_part(before: &str, after: &str) -> bool {
             && own.chars().all(|c| c.is_ascii_digit() || ":hm".contains(c));
     let goes_on = time(first) && digit(second);
     goes_on_before || goes_on || digit(first) || mark(first) && digit(second) || exponent
-}
-
-/// Returns true if letters behind a number multiply it: `k`, `M`, `Gi`, `KiB`.
-fn is_prefix(letters: &str) -> bool {
-    let Some(rest) = letters.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P']) else {
-        return false;
-    };
-    let rest = rest.strip_prefix('i').unwrap_or(rest);
-    matches!(
-        rest,
-        "" | "B"
-            | "b"
-            | "bps"
-            | "Bps"
-            | "iops"
-            | "IOPS"
-            | "ops"
-            | "bit"
-            | "bits"
-            | "Bytes"
-            | "bytes"
-    )
 }
 
 #[cfg(test)]
@@ -376,7 +385,8 @@ mod tests {
             ("IOPS1234.", "1234", 1234.0, 1.0),
             ("(95)", " 95 ".trim(), 95.0, 1.0),
         ] {
-            let found = caught(text, number, "MB/s").unwrap();
+            let unit = if text.contains("MB/s") { "MB/s" } else { "" };
+            let found = caught(text, number, unit).unwrap();
             assert!((found.value / value - 1.0).abs() < 1e-12, "{text}");
             assert!((found.step / step - 1.0).abs() < 1e-9, "{text}");
         }
@@ -397,9 +407,9 @@ mod tests {
             ("gain: -3", "3", "only a part of \"-3\""),
             ("1.5e+06 op/s", "1.5", "only a part of \"1.5e+06\""),
             ("IOPS=10.9k,", "10.9", "followed by \"k\""),
-            ("12MiB/s", "12", "followed by \"MiB\""),
-            ("12 MiB/s", "12", "followed by \"MiB\""),
-            ("1.2 GBytes/sec", "1.2", "followed by \"GBytes\""),
+            ("12MiB/s", "12", "followed by \"MiB/s\""),
+            ("12 MiB/s", "12", "followed by \"MiB/s\""),
+            ("1.2 GBytes/sec", "1.2", "followed by \"GBytes/sec\""),
             ("lat 850 us", "850", "followed by \"us\""),
             ("lat 850 µs", "850", "followed by \"µs\""),
             ("took 1.02 min", "1.02", "followed by \"min\""),

@@ -164,6 +164,12 @@ impl ReportedFigure {
             ));
         };
         // The unit stands in every report: a wrong one would be believed.
+        if self.head.unit.is_empty() && !head.unit.is_empty() {
+            return Err(format!(
+                "{metric} is in {0}, and no unit was said: say --unit {0}",
+                head.unit
+            ));
+        }
         if head.unit != self.head.unit {
             return Err(format!(
                 "{metric} is in {}, and \"{}\" was said",
