@@ -14,7 +14,7 @@ pub mod text;
 pub use alike::told_apart;
 pub use design::{Design, title};
 pub use figure::PrintedFigure;
-pub use repeated::find;
+pub use repeated::{find, is_telling};
 pub use source::ImportSource;
 
 use crate::event::{Fact, MetricHead};

@@ -4,12 +4,8 @@
 use super::Imported;
 use super::source::ImportSource;
 
-/// Two results that agree in so many figures, and in all they have, are of one run: separate runs
-/// differ in some digit.
-const FIGURES_MIN: usize = 3;
-
-/// One figure of so many steps does not come twice by chance either: six digits, as dd prints of a time.
-const STEPS_MIN: f64 = 1e5;
+/// Significant digits in all figures together from which on no other run has them all by chance.
+const DIGITS_MIN: f64 = 12.0;
 
 /// Results that count, and what is to be said of the rest.
 pub struct Repeated {
@@ -28,14 +24,27 @@ pub fn find(sources: &[ImportSource]) -> Repeated {
     for (at, source) in sources.iter().enumerate() {
         let mut earlier = sources[..at].iter();
         if let Some(same) = earlier.find(|other| words(&other.text) == words(&source.text)) {
-            found.counts.push(vec![false; source.results.len()]);
+            let (own, other) = (named(source), named(same));
+            let copy = match comparable(same, source) {
+                true => is_telling(&source.text, &source.results),
+                // The same moment is not measured twice.
+                false => is_dated(&source.text),
+            };
+            if copy {
+                found.counts.push(vec![false; source.results.len()]);
+                found.warnings.push(format!(
+                    "{own} repeats {}: the text is the same. It counts once, as {other}",
+                    same.file
+                ));
+                continue;
+            }
+            let why = match comparable(same, source) {
+                true => "it has so few digits that another run may print them too",
+                false => "it was given as another configuration",
+            };
             found.warnings.push(format!(
-                "{} repeats {}: the text is the same. It counts once, as {}",
-                named(source),
-                same.file,
-                named(same)
+                "{own} has the same text as {other}. It counts, because {why}"
             ));
-            continue;
         }
         let (counts, of) = counts(&sources[..at], &found.counts, source);
         let repeated = counts.iter().filter(|counts| !**counts).count();
@@ -59,7 +68,8 @@ fn counts<'a>(
     source: &'a ImportSource,
 ) -> (Vec<bool>, Vec<&'a str>) {
     let mut known: Vec<(&str, &Imported)> = Vec::new();
-    for (earlier, counts) in before.iter().zip(counted) {
+    let before = before.iter().zip(counted);
+    for (earlier, counts) in before.filter(|(earlier, _)| comparable(earlier, source)) {
         let results = earlier.results.iter().zip(counts);
         let counting = results.filter(|(_, counts)| **counts);
         known.extend(counting.map(|(result, _)| (earlier.file.as_str(), result)));
@@ -78,18 +88,42 @@ fn counts<'a>(
     (counts, of)
 }
 
-/// Returns true if the figures of a result are so many, or one of them so fine, that no other run has them all.
-fn is_telling(result: &Imported) -> bool {
-    // One or two figures may agree by chance, above all where a tool prints few digits.
-    let mut figures = result.values.iter().flatten();
-    figures.clone().count() >= FIGURES_MIN
-        || figures.any(|figure| figure.step > 0.0 && figure.value >= STEPS_MIN * figure.step)
+/// Returns true unless a user gave both as different configurations: there, equal texts are two measurements.
+fn comparable(a: &ImportSource, b: &ImportSource) -> bool {
+    a.name == b.name || a.name.is_none() || b.name.is_none()
+}
+
+/// Returns true if no other run prints such a text: it has the time or the process of the run, or so many digits that
+/// they do not agree by chance.
+pub fn is_telling(text: &str, results: &[Imported]) -> bool {
+    is_dated(text) || results.iter().map(digits).sum::<f64>() >= DIGITS_MIN
+}
+
+/// Returns true if a text has the moment or the process of its run.
+fn is_dated(text: &str) -> bool {
+    text.contains("pid=") || text.contains("\"timestamp") || text.lines().any(has_date)
+}
+
+/// Returns true for a line with a time of day and a year, as tools print when they began.
+fn has_date(line: &str) -> bool {
+    let words = || line.split(|c: char| !(c.is_ascii_digit() || c == ':'));
+    let clock = |word: &str| word.len() == 8 && word.matches(':').count() == 2;
+    words().any(clock) && words().any(|word| word.len() == 4 && word.starts_with("20"))
+}
+
+/// Significant digits in all figures of a result.
+fn digits(result: &Imported) -> f64 {
+    let figures = result.values.iter().flatten();
+    let told = figures.filter(|figure| figure.step > 0.0 && figure.value >= figure.step);
+    // Rounded first: a quotient of two decimal figures may lie just below a power of ten.
+    told.map(|figure| ((figure.value / figure.step).log10() + 1e-9).floor() + 1.0)
+        .sum()
 }
 
 /// Returns true if two results are one run: the same work with the same figures, to the last digit.
 fn same_run(a: &Imported, b: &Imported) -> bool {
     let work = |result: &'_ Imported| (result.kind.clone(), result.workload.clone());
-    is_telling(a)
+    digits(a) >= DIGITS_MIN
         && work(a) == work(b)
         && a.label == b.label
         && a.settings == b.settings

@@ -4,6 +4,7 @@
 //! What is left out in silence would not be missed. A line of a tool that is known is refused where that tool read
 //! nothing; of all others it is told that they are there, because people write about speeds as well.
 
+use super::importers::ALL;
 use super::signs::{is_number, is_of, tool_of};
 use stackrace_base::printed::text::{TextLine, cut, lines};
 use stackrace_base::printed::{ImportError, Imported};
@@ -63,7 +64,7 @@ pub(super) fn unread(text: &str, readers: &[&str]) -> Result<Vec<UnreadLine>, Im
             continue;
         }
         if let Some(tool) = tool_of(line) {
-            return Err(refused(line, tool));
+            return Err(refused(line, tool, readers));
         }
         if !tags && has_figure(line.text.trim()) {
             all.push(UnreadLine {
@@ -75,13 +76,25 @@ pub(super) fn unread(text: &str, readers: &[&str]) -> Result<Vec<UnreadLine>, Im
     Ok(all)
 }
 
-fn refused(line: TextLine<'_>, tool: &str) -> ImportError {
+/// Returns true for a tool that has an importer, here or beside the classic tools.
+fn is_read(tool: &str) -> bool {
+    const CLASSIC: [&str; 4] = ["bonnie++", "fio", "postmark", "sysbench"];
+    let tool = tool.to_lowercase();
+    CLASSIC.contains(&tool.as_str()) || ALL.iter().any(|importer| importer.name == tool)
+}
+
+fn refused(line: TextLine<'_>, tool: &str, readers: &[&str]) -> ImportError {
+    let shown = cut(line.text.trim());
+    if readers.is_empty() && !is_read(tool) {
+        return ImportError::at(
+            line.index,
+            format!("\"{shown}\" is of {tool}, whose output stackrace does not read"),
+            "let stackrace run it and read the figure: compare DIR --metric NAME=PATTERN -- COMMAND",
+        );
+    }
     ImportError::at(
         line.index,
-        format!(
-            "\"{}\" is of {tool}, and what stands around it is no whole result of it",
-            cut(line.text.trim())
-        ),
+        format!("\"{shown}\" is of {tool}, and what stands around it is no whole result of it"),
         format!("leave out what is of {tool}, or give it whole, as the tool printed it"),
     )
 }

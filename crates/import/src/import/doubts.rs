@@ -95,7 +95,10 @@ fn is_doubt(line: &str) -> bool {
         !none && WORDS.contains(&found.trim_matches(['.', '-', '=']))
     });
     // These say nothing of how many there were.
-    if PHRASES.iter().any(|phrase| small.contains(phrase)) || has_error_number(&small) {
+    // dd names itself only where it complains, in whichever language.
+    let complains = small.starts_with("dd: ");
+    if complains || PHRASES.iter().any(|phrase| small.contains(phrase)) || has_error_number(&small)
+    {
         return true;
     }
     if !said.any(|said| said) {
@@ -137,6 +140,9 @@ mod tests {
             "fio: pid=123, err=5/file:io_u.c:1845, func=io_u, what=Input/output",
             "x: (groupid=0, jobs=1): err= 5 (file:io_u.c:1845)",
             "steadystate  : attained=no, iops=5",
+            "dd: Fehler beim Schreiben von 't': Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
+            "dd: erreur d'écriture de 't': Aucun espace disponible sur le périphérique",
+            "dd: t: Eingabe-/Ausgabefehler",
         ] {
             assert_eq!(found(&format!("a: 5\n{line}\n")).len(), 1, "{line}");
         }

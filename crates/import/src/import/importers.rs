@@ -20,8 +20,8 @@ pub(super) use dd::is_of_dd;
 use std::borrow::Cow;
 
 use super::account::{self, Accounted};
-use super::{doubts, pasted, unfolded};
-use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
+use super::{doubts, pasted, shell, unfolded};
+use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, is_telling, text};
 
 /// Every importer but those of the classic tools, alphabetical.
 pub const ALL: &[Importer] = &[
@@ -61,19 +61,31 @@ pub fn read(
     let plain = pasted::unlisted(&plain).map_or(plain, Cow::Owned);
     let (once, copies) = pasted::once(&plain).unwrap_or((&plain, 1));
     let clean = pasted::cleaned(text);
-    let came = if copies > 1 { once } else { &clean };
+    let single = if copies > 1 { once } else { &clean };
     // The line that the user sees.
     let seen = |index: usize| starts.get(index).map_or(index, |at| *at);
-    let mut found = read_pasted(importers, came, once, tool).map_err(|misread| ImportError {
-        line: seen(misread.line - 1) + 1,
-        ..misread
-    })?;
+    let read_one = |came, plain| {
+        read_pasted(importers, came, plain, tool).map_err(|misread| ImportError {
+            line: seen(misread.line - 1) + 1,
+            ..misread
+        })
+    };
+    let mut found = read_one(single, once)?;
+    // A clock of few digits shows the same of several runs.
+    let coarse = copies > 1 && !is_telling(once, &found.results);
+    if coarse {
+        found = read_one(&clean, &plain)?;
+    }
     for line in &mut found.unread {
         line.index = seen(line.index);
     }
     doubts::note(once, &mut found.results);
-    let copies = (copies > 1)
-        .then(|| format!("the text has it {copies} times, word for word. It counts once"));
+    let counted = match coarse {
+        true => "It has so few digits that several runs may print them, and each counts",
+        false => "It counts once",
+    };
+    let copies =
+        (copies > 1).then(|| format!("the text has it {copies} times, word for word. {counted}"));
     for note in account::note(&found.unread).into_iter().chain(copies) {
         found.note(&note);
     }
@@ -137,6 +149,8 @@ fn read_plain(
                 format!("give it {}", importer.summary),
             ));
         }
+        let mut found = found;
+        shell::tell_apart(importer, text, &mut found);
         results.extend(found);
     }
     // A tool that is named is read alone.

@@ -13,6 +13,7 @@ mod doubts;
 mod importers;
 mod margin;
 mod pasted;
+mod shell;
 mod signs;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 use super::mdtest::is_file_system;
 use crate::import::signs::is_ior;
 use stackrace_base::event::Fact;
-use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines};
+use stackrace_base::printed::text::{Figures, TextLine, agree, bytes_of, cut, end, facts, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -180,6 +180,9 @@ impl<'a> Output<'a> {
             // IOPS leave out opening and closing, so that they need not follow exactly.
             return Err(line.contradicts("itself: operations of this size give another rate"));
         }
+        if let (Some(rate), Some(seconds)) = (rate, figure("total(s)")?) {
+            self.fits_time(line, rate.value * seconds.value)?;
+        }
         let tasks = self.told("tasks");
         let (size, block) = (self.told("xfersize"), self.told("blocksize"));
         Ok(Imported {
@@ -198,6 +201,38 @@ impl<'a> Output<'a> {
         })
     }
 
+    /// Checks what a row's rate moved in its time (in MiB) against what IOR says that it moves.
+    fn fits_time(&self, line: TextLine<'_>, moved: f64) -> Result<(), ImportError> {
+        let said = self.told("aggregate filesize").split_once(' ');
+        let all = said.and_then(|(count, unit)| {
+            Some(PrintedFigure::read(count)?.value * bytes_of(unit)? / MIB)
+        });
+        // With a time limit less is moved; never more.
+        let limited = self
+            .told
+            .iter()
+            .any(|(name, _)| name.starts_with("stonewall"));
+        let fits = |all: f64| moved <= 1.05 * all && (limited || moved >= 0.95 * all);
+        match all.is_none_or(fits) {
+            true => Ok(()),
+            false => Err(line
+                .contradicts("the aggregate filesize: the rate over the time is another amount")),
+        }
+    }
+
+    /// The command line without the file that it writes to.
+    fn command(&self) -> String {
+        let mut words = self.told("Command line").split_whitespace();
+        let mut kept = Vec::new();
+        while let Some(word) = words.next() {
+            match word {
+                "-o" => drop(words.next()),
+                _ => kept.push(word),
+            }
+        }
+        kept.join(" ")
+    }
+
     fn settings(&self) -> Vec<Fact> {
         const SETTINGS: [&str; 11] = [
             "api",
@@ -212,7 +247,9 @@ impl<'a> Output<'a> {
             "blocksize",
             "aggregate filesize",
         ];
-        facts(SETTINGS.map(|name| (name, self.told(name))))
+        let mut settings = facts(SETTINGS.map(|name| (name, self.told(name))));
+        settings.extend(facts([("command", self.command().as_str())]));
+        settings
     }
 }
 

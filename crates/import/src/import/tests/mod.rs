@@ -13,8 +13,10 @@ mod fio_fits;
 mod folded;
 mod kinds;
 mod matrix;
+mod own_words;
 mod pasted;
 mod repeated;
+mod shell;
 mod stated;
 mod strays;
 

@@ -262,7 +262,7 @@ fn job(
         line,
         group: told.groupid,
         mode: option("rw").unwrap_or("read").to_owned(),
-        block: option("bs").unwrap_or("4k").to_owned(),
+        block: block_asked(option).to_owned(),
         depth,
         // Without group_reporting every clone is a job of its own in the report, and each says
         // numjobs.
@@ -277,6 +277,12 @@ fn job(
         },
         name: told.jobname,
     })
+}
+
+/// The size of a block: a range or a mix of sizes goes before the one size.
+fn block_asked<'a>(option: impl Fn(&'a str) -> Option<&'a str>) -> &'a str {
+    let named = ["bssplit", "bsrange", "bs"];
+    named.into_iter().find_map(option).unwrap_or("4k")
 }
 
 impl Told {

@@ -263,31 +263,43 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
         mode
     };
     // Each kind of operation has a size of its own; one that is not done says nothing.
-    let letter = match mode.as_str() {
-        mode if mode.contains("trim") && !mode.contains("write") => "(T) ",
-        mode if mode.contains("write") => "(W) ",
-        _ => "(R) ",
+    let letters: &[&str] = match mode.as_str() {
+        "trimwrite" => &["(W) "],
+        mode if mode.contains("trim") && !mode.contains("write") => &["(T) "],
+        mode if mode.contains("write") => &["(W) "],
+        mode if mode.contains("rw") => &["(R) ", "(W) "],
+        _ => &["(R) "],
     };
-    let (_, sizes) = rest.split_once(letter).ok_or_else(refuse)?;
-    let sizes = sizes.split(',').next().unwrap_or_default();
-    let (low, high) = sizes.trim().split_once('-').ok_or_else(refuse)?;
-    let bytes = |word: &str| {
-        amount(word, Digits::Shown)
-            .map(|bytes| size(bytes.value.round() as u64))
-            .ok_or_else(refuse)
-    };
-    let (low, high) = (bytes(low)?, bytes(high)?);
+    let mut blocks = Vec::new();
+    for letter in letters {
+        blocks.push(announced_block(rest, letter).ok_or_else(refuse)?);
+    }
+    // Reads and writes of one size have one, as fio takes it.
+    blocks.dedup();
     Ok(Announced {
         name: name.to_owned(),
         group: line.whole(group)?,
         mode,
-        block: if low == high {
-            low
-        } else {
-            format!("{low}-{high}")
-        },
+        block: blocks.join(","),
         engine: field("ioengine").ok_or_else(refuse)?,
         depth: line.whole(&field("iodepth").ok_or_else(refuse)?)?,
+    })
+}
+
+/// Reads the size behind `(R) `: `4096B-4096B`, or a range.
+fn announced_block(rest: &str, letter: &str) -> Option<String> {
+    let (_, sizes) = rest.split_once(letter)?;
+    let sizes = sizes.split(',').next()?;
+    let (low, high) = sizes.trim().split_once('-')?;
+    let bytes = |word: &str| {
+        let bytes = amount(word, Digits::Shown)?;
+        Some(size(bytes.value.round() as u64))
+    };
+    let (low, high) = (bytes(low)?, bytes(high)?);
+    Some(if low == high {
+        low
+    } else {
+        format!("{low}-{high}")
     })
 }
 

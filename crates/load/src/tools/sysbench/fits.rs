@@ -64,6 +64,34 @@ fn of_amounts(report: &SysbenchReport) -> Option<Misfit> {
             &["Read "],
             "what was read and written is not what was transferred",
         ),
+        // Without the time, as where it was cut off, there is nothing to hold the rates against.
+        Done::Counted {
+            transferred,
+            bytes_per_s,
+            requests_per_s,
+            ..
+        } if results.total_s.value > 0.0 => {
+            let events = PrintedFigure::exact(results.events as f64);
+            let is_rate = |amount: PrintedFigure, rate: PrintedFigure| {
+                let own = amount.per(results.total_s);
+                own.is_none_or(|own| near(own.value, rate.value, own.step + rate.step))
+            };
+            match (
+                is_rate(events, requests_per_s),
+                is_rate(transferred, bytes_per_s),
+            ) {
+                (true, true) => None,
+                (false, false) => Misfit::of(TIME, "neither rate is what was done over the time"),
+                (false, true) => Misfit::of(
+                    &["Requests/sec executed"],
+                    "the requests per second are not the events over the time",
+                ),
+                (true, false) => Misfit::of(
+                    &["Read "],
+                    "the rate is not what was transferred over the time",
+                ),
+            }
+        }
         Done::Rated {
             reads,
             writes,

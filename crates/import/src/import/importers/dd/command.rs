@@ -11,14 +11,21 @@ const OPERANDS: [&str; 16] = [
 ];
 /// Operands that are amounts, which may be spelled in many ways.
 const AMOUNTS: [&str; 4] = ["bs", "ibs", "obs", "cbs"];
-/// Commands that run another one in another class, on other processors, or under limits.
-const RUNNERS: [&str; 9] = [
+/// Commands that run another one in another class, on other processors, under limits, or on another machine.
+const RUNNERS: [&str; 16] = [
     "cgexec",
+    "chroot",
     "chrt",
     "cpulimit",
+    "docker",
+    "ip",
+    "kubectl",
     "ionice",
     "nice",
+    "nsenter",
     "numactl",
+    "podman",
+    "ssh",
     "strace",
     "systemd-run",
     "taskset",
@@ -90,14 +97,15 @@ fn prompt(before: &[&str]) -> String {
         .to_owned()
 }
 
-/// Words before a dd from the command on that runs it in another class or on other processors.
+/// Words before a dd from the command on that runs it in another class, on other processors, or elsewhere.
 fn with(before: &[&str]) -> String {
     let ends = |word: &&str| word.ends_with([';', '&', '|', '$', '#', '%', '>', '(']);
     let begin = before.iter().rposition(ends).map_or(0, |at| at + 1);
-    let mut words = before[begin..].iter();
+    let own = &before[begin..];
     let is_runner = |word: &&str| RUNNERS.contains(&word.rsplit('/').next().unwrap_or_default());
-    let at = words.position(is_runner);
-    at.map_or(String::new(), |at| before[begin + at..].join(" "))
+    own.iter()
+        .position(is_runner)
+        .map_or(String::new(), |at| own[at..].join(" "))
 }
 
 /// Returns true if a line has an operand of dd and no `dd`: the rest of a command that was folded.

@@ -174,7 +174,13 @@ impl DdReport {
         if self.copied.bytes == 0 {
             notes.push("it moved no bytes: there is no rate".to_owned());
         }
+        // One record was read and not written any more.
+        let short = self.taken.0 > self.given.0 && self.taken.1 == self.given.1;
+        let stopped = "it was stopped between reading and writing";
         let Some(command) = command else {
+            if short {
+                notes.push(stopped.to_owned());
+            }
             let why = match shown {
                 true => "the command before it asks for other blocks, or for fewer",
                 false => "the text does not show dd's command",
@@ -189,10 +195,7 @@ impl DdReport {
             Some(asked) if given < asked => notes.push(format!(
                 "it moved {given} of the {asked} blocks that were asked for. It was stopped, or there were no more"
             )),
-            // One record was read and not written any more.
-            _ if self.taken.0 > self.given.0 && self.taken.1 == self.given.1 => {
-                notes.push("it was stopped between reading and writing".to_owned());
-            }
+            _ if short => notes.push(stopped.to_owned()),
             _ => {}
         }
         notes
