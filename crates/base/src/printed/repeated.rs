@@ -5,7 +5,7 @@ use super::Imported;
 use super::source::ImportSource;
 
 /// Significant digits in all figures together from which on no other run has them all by chance.
-const DIGITS_MIN: f64 = 12.0;
+const DIGITS_MIN: u32 = 12;
 
 /// Results that count, and what is to be said of the rest.
 pub struct Repeated {
@@ -96,7 +96,7 @@ fn comparable(a: &ImportSource, b: &ImportSource) -> bool {
 /// Returns true if no other run prints such a text: it has the time or the process of the run, or so many digits that
 /// they do not agree by chance.
 pub fn is_telling(text: &str, results: &[Imported]) -> bool {
-    is_dated(text) || results.iter().map(digits).sum::<f64>() >= DIGITS_MIN
+    is_dated(text) || results.iter().map(digits).sum::<u32>() >= DIGITS_MIN
 }
 
 /// Returns true if a text has the moment or the process of its run.
@@ -112,12 +112,21 @@ fn has_date(line: &str) -> bool {
 }
 
 /// Significant digits in all figures of a result.
-fn digits(result: &Imported) -> f64 {
+fn digits(result: &Imported) -> u32 {
     let figures = result.values.iter().flatten();
     let told = figures.filter(|figure| figure.step > 0.0 && figure.value >= figure.step);
-    // Rounded first: a quotient of two decimal figures may lie just below a power of ten.
-    told.map(|figure| ((figure.value / figure.step).log10() + 1e-9).floor() + 1.0)
-        .sum()
+    told.map(|figure| places(figure.value / figure.step)).sum()
+}
+
+/// Places of a number before its point.
+fn places(mut number: f64) -> u32 {
+    let mut places = 0;
+    // A quotient of two decimal figures may lie just below a power of ten.
+    while number >= 1.0 - 1e-9 {
+        number /= 10.0;
+        places += 1;
+    }
+    places
 }
 
 /// Returns true if two results are one run: the same work with the same figures, to the last digit.

@@ -13,10 +13,12 @@ mod doubts;
 mod importers;
 mod margin;
 mod pasted;
+mod reading;
 mod shell;
 mod signs;
 #[cfg(test)]
 mod tests;
 mod unfolded;
 
-pub use importers::{ALL, read, source};
+pub use importers::ALL;
+pub use reading::{read, source};

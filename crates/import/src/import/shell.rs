@@ -5,7 +5,7 @@ mod line;
 
 use std::collections::BTreeMap;
 
-use line::ShellLine;
+use line::PromptedCommand;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::{Imported, Importer};
 
@@ -59,7 +59,7 @@ pub(super) fn tell_apart(importer: &Importer, text: &str, results: &mut [Importe
 /// What stands before each result; `None` if the parts of the text alone do not give the same results.
 fn circumstances(
     importer: &Importer,
-    sections: &[(Option<ShellLine>, String)],
+    sections: &[(Option<PromptedCommand>, String)],
     results: &[Imported],
 ) -> Option<Vec<Circumstances>> {
     let mut found: Vec<Circumstances> = Vec::new();
@@ -73,11 +73,11 @@ fn circumstances(
             true => (importer.read)(text).ok()?,
             false => Vec::new(),
         };
-        let mut words = line.as_ref().map_or(Vec::new(), ShellLine::words);
+        let mut words = line.as_ref().map_or(Vec::new(), PromptedCommand::words);
         if std::mem::take(&mut dropped) && !read.is_empty() {
             words.push("(caches emptied before)".to_owned());
         } else if read.is_empty() {
-            dropped = line.as_ref().is_some_and(ShellLine::drops_caches) || dropped;
+            dropped = line.as_ref().is_some_and(PromptedCommand::drops_caches) || dropped;
         }
         if importer.name == READS_COMMANDS {
             words.clear();
@@ -160,7 +160,7 @@ fn describe(result: &mut Imported, own: &Circumstances, same: &[&Circumstances])
 /// Where it is not clear which result is of which command, and they differ, says so.
 fn note_unclear(
     importer: &Importer,
-    sections: &[(Option<ShellLine>, String)],
+    sections: &[(Option<PromptedCommand>, String)],
     results: &mut [Imported],
 ) {
     let commands = sections.iter().filter_map(|(line, _)| line.as_ref());

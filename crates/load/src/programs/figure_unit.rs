@@ -3,8 +3,6 @@
 //! Programs change the unit with the size of the figure: 950 ms, then 1.2 s. One run does not show that,
 //! so the unit behind a figure has to be the one that was said, or one that stands in the pattern.
 
-use super::number::{is_digit, says};
-
 /// Words that multiply.
 const MULTIPLIERS: [&str; 17] = [
     "hundred", "dozen", "thousand", "million", "billion", "trillion", "mio", "mrd", "mln", "mld",
@@ -298,4 +296,22 @@ fn unit_of<'a>(after: &'a str, unit: &str) -> &'a str {
         "" => "",
         unit => &after[..blanks + unit.len()],
     }
+}
+
+/// Returns true if a pattern, from behind its group on, takes nothing else than these letters there.
+fn says(fixed: &str, letters: &str) -> bool {
+    const BLANKS: [&str; 7] = [" ", "\\s", "\\t", "\\ ", "+", "*", "?"];
+    let mut rest = fixed;
+    while let Some(on) = BLANKS.iter().find_map(|blank| rest.strip_prefix(blank)) {
+        rest = on;
+    }
+    // "ms?" takes the "m" of minutes as well; "secs?" one unit in two forms.
+    let end = rest.find(|c: char| !c.is_alphabetic() && c != '/');
+    let (word, next) = rest.split_at(end.unwrap_or(rest.len()));
+    let open = next.starts_with(['?', '*', '{']) && !(word.len() > 3 && word.ends_with('s'));
+    word.starts_with(letters) && !open && !fixed.contains('|')
+}
+
+pub(super) fn is_digit(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_digit())
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::figure_unit;
+use super::figure_unit::{self, is_digit};
 use stackrace_base::printed::PrintedFigure;
 use stackrace_base::printed::text::cut;
 use stackrace_base::unit::written_step;
@@ -163,24 +163,6 @@ fn of_another_writing(before: &str, word: &str, after: &str) -> Option<(String, 
     let whole = format!("{word}{}", &after[..after.len() - power.len() + end]);
     let next = "a power of ten is read only as in 9.5e2: have it print plain digits, or JSON";
     raised.then_some((whole, next))
-}
-
-/// Returns true if a pattern, from behind its group on, takes nothing else than these letters there.
-pub(super) fn says(fixed: &str, letters: &str) -> bool {
-    const BLANKS: [&str; 7] = [" ", "\\s", "\\t", "\\ ", "+", "*", "?"];
-    let mut rest = fixed;
-    while let Some(on) = BLANKS.iter().find_map(|blank| rest.strip_prefix(blank)) {
-        rest = on;
-    }
-    // "ms?" takes the "m" of minutes as well; "secs?" one unit in two forms.
-    let end = rest.find(|c: char| !c.is_alphabetic() && c != '/');
-    let (word, next) = rest.split_at(end.unwrap_or(rest.len()));
-    let open = next.starts_with(['?', '*', '{']) && !(word.len() > 3 && word.ends_with('s'));
-    word.starts_with(letters) && !open && !fixed.contains('|')
-}
-
-pub(super) fn is_digit(c: Option<char>) -> bool {
-    c.is_some_and(|c| c.is_ascii_digit())
 }
 
 /// What a pattern has behind its first group; empty if it has none.

@@ -59,16 +59,16 @@ const NAMES: [&str; 4] = ["--name=", "--output=", "--description=", "--log"];
 /// Operands that name a file.
 const FILES: [&str; 5] = ["of=", "if=", "--filename=", "--name=", "--output="];
 
-/// One command line.
+/// A command as it was typed behind a prompt, above what it printed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ShellLine {
+pub(super) struct PromptedCommand {
     prompt: String,
     command: String,
 }
 
 /// The text, parted before each command line.
-pub(super) fn sections(text: &str) -> Vec<(Option<ShellLine>, String)> {
-    let mut all: Vec<(Option<ShellLine>, String)> = vec![(None, String::new())];
+pub(super) fn sections(text: &str) -> Vec<(Option<PromptedCommand>, String)> {
+    let mut all: Vec<(Option<PromptedCommand>, String)> = vec![(None, String::new())];
     let mut goes_on = false;
     for row in text.split('\n') {
         let at = all.len() - 1;
@@ -77,11 +77,11 @@ pub(super) fn sections(text: &str) -> Vec<(Option<ShellLine>, String)> {
                 && all[at]
                     .1
                     .lines()
-                    .all(|line| line.starts_with("> ") || ShellLine::read(line).is_some())
+                    .all(|line| line.starts_with("> ") || PromptedCommand::read(line).is_some())
         });
         if let (Some(line), Some(more)) = (all[at].0.as_mut(), more.or(goes_on.then_some(row))) {
             line.command = format!("{} {}", line.command.trim_end_matches('\\'), more.trim());
-        } else if let Some(line) = ShellLine::read(row) {
+        } else if let Some(line) = PromptedCommand::read(row) {
             all.push((Some(line), String::new()));
         }
         goes_on = row.trim_end().ends_with('\\') && all[all.len() - 1].0.is_some();
@@ -93,7 +93,7 @@ pub(super) fn sections(text: &str) -> Vec<(Option<ShellLine>, String)> {
     all
 }
 
-impl ShellLine {
+impl PromptedCommand {
     fn read(row: &str) -> Option<Self> {
         let row = row.trim_end_matches('\r');
         let words: Vec<&str> = row.split(' ').filter(|word| !word.is_empty()).collect();

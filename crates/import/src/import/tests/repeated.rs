@@ -26,7 +26,7 @@ fn a_text_counts_once_whatever_it_is_called() {
     assert!(design.warnings[0].starts_with("old (copy.txt) repeats a.txt"));
 }
 
-/// Whoever names two configurations measured both; only the same moment is there twice.
+/// Two configurations that are named were both measured; only the same moment is there twice.
 #[test]
 fn equal_texts_of_two_configurations_both_count() {
     let both = [dd("a", "a.txt", "10.1234"), dd("b", "b.txt", "10.1234")];
