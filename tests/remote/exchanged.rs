@@ -404,7 +404,12 @@ fn is_out_after_another_loop(place: Elsewhere) {
     let copy = scene.base.join("copy.img");
     tool("umount", &[two.to_str().unwrap()]);
     fs::copy(scene.base.join("two.img"), &copy).unwrap();
-    tool("losetup", &[&device, copy.to_str().unwrap()]);
+    // The number is free for anybody until then, another test too: it gives it back.
+    until(|| {
+        quietly("losetup", &[&device, copy.to_str().unwrap()])
+            .status
+            .success()
+    });
     tool("mount", &[&device, two.to_str().unwrap()]);
     let said = scene.resume(&["--rounds", "1"]);
     tool("umount", &[two.to_str().unwrap()]);

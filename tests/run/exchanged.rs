@@ -211,7 +211,13 @@ pub(crate) fn a_loop_device_whose_number_a_copy_of_its_image_took_is_out() {
     );
     tool("umount", &[point]);
     fs::copy(&image, &copy).unwrap();
-    tool("losetup", &[&device, copy.to_str().unwrap()]);
+    // The number is free for anybody until then, another test too: it gives it back.
+    while !quietly("losetup", &[&device, copy.to_str().unwrap()])
+        .status
+        .success()
+    {
+        wait(50);
+    }
     tool("mount", &[&device, point]);
     // Nothing of it can be asked but what the kernel keeps.
     fs::remove_file(&copy).unwrap();

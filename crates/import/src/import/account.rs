@@ -89,7 +89,7 @@ fn refused(line: TextLine<'_>, tool: &str, readers: &[&str]) -> ImportError {
         return ImportError::at(
             line.index,
             format!("\"{shown}\" is of {tool}, whose output stackrace does not read"),
-            "let stackrace run it and read the figure: compare DIR --metric NAME=PATTERN -- COMMAND",
+            "start it from here and read its figure: stackrace compare DIR --metric NAME=PATTERN -- COMMAND",
         );
     }
     ImportError::at(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 25] = [
+const ELSEWHERE: [(&str, &[&str], &str); 27] = [
     (
         "crates/layers/src/stack/aged/mod.rs",
         &["files"],
@@ -67,6 +67,16 @@ const ELSEWHERE: [(&str, &[&str], &str); 25] = [
         "crates/import/src/import/importers/pgbench.rs",
         &["postgresql"],
         "a kind that pgbench measures as well",
+    ),
+    (
+        "crates/import/src/import/account.rs",
+        &["bonnie++", "postmark"],
+        "names of tools",
+    ),
+    (
+        "crates/import/src/import/shell/line.rs",
+        &["bonnie++"],
+        "the name of a tool",
     ),
     (
         "crates/import/src/import/signs.rs",
