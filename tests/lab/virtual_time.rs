@@ -43,6 +43,30 @@ fn made(jobs: &str) -> (String, Value) {
     )
 }
 
+/// The second workload goes on for as long as the first one reads, in one guest.
+pub(super) fn workloads_at_the_same_time_are_measured_in_virtual_time() {
+    let ground = Ground::new();
+    let both = r#"[[workload]]
+name = "backup"
+sequential = { mode = "read", size = "16 MiB", passes = 0, time = "1 min" }
+[[workload]]
+name = "database"
+random = { mode = "read", size = "4 MiB", access = "uniform", operations = 50, time = "1 min" }"#;
+    let study = MODELLED.replace("[[workload]]\nfiles = { count = 50 }", both);
+    let study = format!("together = [\"database\", \"backup\"]\n{study}");
+    ground.write("study.toml", study);
+    ground.stackrace(&["run", "study.toml", "--lab"]).ended(0);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), 8);
+    for trial in trials {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        let beside = 1 - trial["workload"].as_u64().unwrap();
+        assert_eq!(trial["beside"]["workloads"], serde_json::json!([beside]));
+        assert!(trial["elapsed_ns"].as_u64().unwrap() < 60_000_000_000);
+    }
+}
+
 /// However many guests run side by side, and however busy the machine is meanwhile.
 pub(super) fn the_log_does_not_depend_on_the_number_of_jobs() {
     let (one, _) = made("1");

@@ -264,6 +264,33 @@ fn with_directories() -> (Ground, Server) {
     (ground, server)
 }
 
+fn workloads_at_the_same_time_are_measured_on_another_machine() {
+    let (ground, server) = with_directories();
+    let here = ground.path().to_str().unwrap();
+    let alone = DIRECTORIES.replace("GROUND", here);
+    let two = r#"name = "backup"
+sequential = { mode = "read", size = "1 MiB", passes = 0, time = "10 s" }
+[[workload]]
+name = "database"
+random = { mode = "read", size = "1 MiB", access = "uniform", time = "200 ms" }"#;
+    let study = alone.replace("files = { count = 5 }", two);
+    ground.write(
+        "both.toml",
+        format!("together = [\"database\", \"backup\"]\n{study}"),
+    );
+    stackrace(&ground, &["run", "both.toml", "--on", &server.to()]).ended(0);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        // The backup was given ten seconds, and stopped with the database.
+        let beside = 1 - trial["workload"].as_u64().unwrap();
+        assert_eq!(trial["beside"]["workloads"], serde_json::json!([beside]));
+        assert!(trial["elapsed_ns"].as_u64().unwrap() < 9_000_000_000);
+    }
+}
+
 fn a_study_goes_from_start_to_verdict_on_another_machine() {
     let (ground, server) = with_directories();
     let to = server.to();
@@ -572,6 +599,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on,
         clients_end_by_themselves_when_the_coordinator_is_killed,
         a_study_goes_from_start_to_verdict_on_another_machine,
+        workloads_at_the_same_time_are_measured_on_another_machine,
         a_machine_that_is_not_reached_is_named_with_the_words_of_ssh,
         a_machine_on_which_the_program_cannot_be_is_refused,
         a_damaged_copy_is_copied_again,
