@@ -11,6 +11,7 @@ mod peers;
 mod schedulers;
 mod shell;
 mod taken;
+mod together;
 
 use std::fs;
 use std::net::TcpListener;
@@ -31,6 +32,7 @@ use serde_json::Value;
 use shell::*;
 use stackrace_test_needs as needs;
 use taken::*;
+use together::*;
 
 /// Two directories; only what the command line says makes it end.
 const DIRECTORIES: &str = study!(
@@ -262,33 +264,6 @@ fn with_directories() -> (Ground, Server) {
     let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
     ground.write("study.toml", study);
     (ground, server)
-}
-
-fn workloads_at_the_same_time_are_measured_on_another_machine() {
-    let (ground, server) = with_directories();
-    let here = ground.path().to_str().unwrap();
-    let alone = DIRECTORIES.replace("GROUND", here);
-    let two = r#"name = "backup"
-sequential = { mode = "read", size = "1 MiB", passes = 0, time = "10 s" }
-[[workload]]
-name = "database"
-random = { mode = "read", size = "1 MiB", access = "uniform", time = "200 ms" }"#;
-    let study = alone.replace("files = { count = 5 }", two);
-    ground.write(
-        "both.toml",
-        format!("together = [\"database\", \"backup\"]\n{study}"),
-    );
-    stackrace(&ground, &["run", "both.toml", "--on", &server.to()]).ended(0);
-    let log = log(&ground);
-    let trials = of_kind(&log, "trial");
-    assert_eq!(trials.len(), 4);
-    for trial in trials {
-        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
-        // The backup was given ten seconds, and stopped with the database.
-        let beside = 1 - trial["workload"].as_u64().unwrap();
-        assert_eq!(trial["beside"]["workloads"], serde_json::json!([beside]));
-        assert!(trial["elapsed_ns"].as_u64().unwrap() < 9_000_000_000);
-    }
 }
 
 fn a_study_goes_from_start_to_verdict_on_another_machine() {

@@ -278,7 +278,10 @@ impl Layer for Native {
             ..Needs::default()
         };
         let missing = host.missing(&needs).into_iter();
-        missing.map(|error| Danger::Refused(error.into())).collect()
+        let missing = missing.map(|error| Danger::Refused(error.into()));
+        // Only ZFS has any.
+        let impossible = zfs::impossible(host, "zfs", &self.properties);
+        missing.chain(impossible).collect()
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {

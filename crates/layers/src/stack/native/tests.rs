@@ -151,3 +151,21 @@ fn what_a_system_does_not_make_is_refused_before_anything_is_touched() {
     );
     assert!(refused("Plan9", "ufs").starts_with("the commands of Plan9 are not known; use dir"));
 }
+
+#[test]
+fn a_property_that_this_zfs_does_not_have_is_refused_before_the_pool_is_made() {
+    let dangers = |properties: &str| {
+        let host = machine("FreeBSD", Fault::Never);
+        let line = format!(
+            "native = {{ file-system = \"zfs\", size = \"1 GiB\", properties = [{properties}] }}"
+        );
+        let dangers = stack(&[&line]).dangers(&host, &[]);
+        assert!(!host.exists(Path::new("/scratch")));
+        dangers.len()
+    };
+    assert_eq!(dangers("\"checksum=sha256\", \"recordsize=16K\""), 0);
+    assert_eq!(
+        dangers("\"checksum=blake3\", \"special_small_blocks=0\""),
+        2
+    );
+}

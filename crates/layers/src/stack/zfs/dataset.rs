@@ -2,13 +2,14 @@
 
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
+use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes, pool};
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs::properties as zfs;
+use crate::stack::zfs::supported::impossible;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
-use stackrace_machine::host::{Needs, argv};
+use stackrace_machine::host::{Host, Needs, argv};
 use std::ffi::OsString;
 
 /// The layer `dataset` of a study.
@@ -93,6 +94,10 @@ impl Layer for Dataset {
         let mount = filesystem::mounted(host, &root)?;
         let facts = vec![Fact::new("mount options in force", mount.options.join(","))];
         Ok(StandingLayer::new("dataset", facts, Gives::Mounted(root)))
+    }
+
+    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        impossible(host, "zfs", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -7,6 +7,7 @@ pub(super) mod guid;
 mod imagined;
 mod pool;
 mod properties;
+mod supported;
 mod topology;
 mod undo;
 mod volume;
@@ -18,5 +19,6 @@ pub(super) use properties::{
     DATASET as DATASET_WORDS, NATIVE as NATIVE_WORDS, PROPERTIES, obtained, properties, shown,
     words,
 };
+pub(super) use supported::impossible;
 pub(super) use undo::DESTROY;
 pub(super) use volume::KIND as VOLUME;

@@ -6,11 +6,14 @@
 use crate::stack::common::lasting::{LastingState, whole};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
+use crate::stack::gives::{
+    DEVICES_MAX, Danger, Device, Gives, GivesKind, Pool, StandingLayer, Takes,
+};
 use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
+use crate::stack::zfs::supported::impossible;
 use crate::stack::zfs::topology::{TOPOLOGY, Topology};
 use crate::stack::zfs::{imagined, undo::DESTROY};
 use stackrace_base::event::Fact;
@@ -397,6 +400,10 @@ impl Layer for Zpool {
             Vec::new(),
             Gives::Pool(Pool { name }),
         ))
+    }
+
+    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        impossible(host, "zpool", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -2,13 +2,14 @@
 
 use crate::stack::common::assembled;
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
+use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes, pool};
 use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
+use crate::stack::zfs::supported::impossible;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Needs, argv};
+use stackrace_machine::host::{Host, Needs, argv};
 use std::path::Path;
 
 /// Smallest volume: below it no file system fits, and the mistake is a unit.
@@ -139,6 +140,10 @@ impl Layer for Zvol {
             packages: zfs::PACKAGES,
             ..Needs::default()
         }
+    }
+
+    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        impossible(host, "zfs", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
