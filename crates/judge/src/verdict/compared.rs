@@ -82,7 +82,8 @@ impl AskedPair {
     }
 }
 
-/// Both sides in the unit of the metric: of the rounds that the ratio is of, so that they fit to it.
+/// Both sides in the unit of the metric: of the rounds that the ratio is of, so that they fit to it. A level that is
+/// compared on several configurations has none: the mean rate of a hard disk and an SSD is no storage's.
 fn values(
     table: &ObservationTable<'_>,
     sides: &Sides,
@@ -94,6 +95,9 @@ fn values(
         figure => figure,
     };
     let better = figure.metric(table.evidence.head)?.better;
+    if sides.a.len() > 1 {
+        return None;
+    }
     let rounds = sides.rounds(table, figure);
     let mean = |side: &[usize]| {
         let logs = side.iter().flat_map(|t| {

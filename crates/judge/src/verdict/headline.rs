@@ -78,16 +78,43 @@ fn of_pairs(judged: &VerdictGrounds<'_>) -> Option<(Vec<Clause>, Vec<String>)> {
     let alone = judged.overall.len() == 1;
     // Without a difference that names both, a tie does.
     let named = whole().any(|c| c.word.decides() && !c.word.is_tie());
-    let open = whole().filter(|c| !c.word.decides());
-    let open = open.map(|c| match (alone, c.coarse.undecidable) {
-        // More rounds would not help.
-        (_, true) => format!("{} (its figures are too coarse)", c.workload),
-        (true, false) => c.workload.clone(),
-        (false, false) => format!("{} ({})", c.workload, c.b),
-    });
-    let sure = whole().filter(|c| c.word.decides());
+    let (sure, open): (Vec<&Comparison>, Vec<&Comparison>) = whole()
+        .flat_map(|c| told(c, judged.workloads))
+        .partition(|c| c.word.decides());
+    let open = open
+        .into_iter()
+        .map(|c| match (alone, c.coarse.undecidable) {
+            // More rounds would not help.
+            (_, true) => format!("{} (its figures are too coarse)", work(c)),
+            (true, false) => c.workload.clone(),
+            (false, false) => format!("{} ({})", work(c), c.b),
+        });
+    let sure = sure.into_iter();
     let sure = sure.filter_map(|c| clause(c, !(alone && named)));
     Some((sure.collect(), open.collect()))
+}
+
+/// A comparison over all levels of the other factors, or those within them where one of these says something else:
+/// a mean over drives hides what is sure on one of them.
+fn told<'a>(whole: &'a Comparison, all: &'a [Comparison]) -> Vec<&'a Comparison> {
+    let same = |c: &&Comparison| {
+        !c.within.is_empty() && (&c.workload, &c.a, &c.b) == (&whole.workload, &whole.a, &whole.b)
+    };
+    let within: Vec<&Comparison> = all.iter().filter(same).collect();
+    let other =
+        |c: &&Comparison| c.word.decides() && discriminant(&c.word) != discriminant(&whole.word);
+    match within.iter().any(other) {
+        true => within,
+        false => vec![whole],
+    }
+}
+
+/// `random read (sata-ssd)`: the workload, with the levels that the comparison is within.
+fn work(c: &Comparison) -> String {
+    match c.within.as_str() {
+        "" => c.workload.clone(),
+        within => format!("{} ({within})", c.workload),
+    }
 }
 
 /// `in streaming write xfs does 265 MB/s, ext4 212 MB/s: 1.25 x as fast (1.20 to 1.30)`
@@ -101,7 +128,7 @@ fn clause(c: &Comparison, names: bool) -> Option<Clause> {
             let bound = bound(larger_than);
             (
                 1,
-                format!("{}: no difference larger than {bound}{between}", c.workload),
+                format!("{}: no difference larger than {bound}{between}", work(c)),
             )
         }
         _ => (0, difference(c)?),
@@ -116,7 +143,7 @@ fn difference(c: &Comparison) -> Option<String> {
     let better = ratio.estimate > 1.0;
     let (faster, slower) = if better { (&c.b, &c.a) } else { (&c.a, &c.b) };
     let by = by(if better { ratio } else { turned(ratio) });
-    let workload = &c.workload;
+    let workload = work(c);
     Some(match shown(c, better) {
         Some((verb, values)) => {
             let [fast, slow] = values;
@@ -378,6 +405,34 @@ mod tests {
         assert!(places.is_sorted(), "{said}");
         let first = verdict.details[0].to_lowercase();
         assert!(first.contains("over all 3 workloads"), "{first}");
+    }
+
+    #[test]
+    fn what_is_sure_on_one_drive_alone_is_said_of_that_drive_with_its_figures() {
+        let cells: &[&[&str]] = &[
+            &["none", "hdd"],
+            &["none", "ssd"],
+            &["bfq", "hdd"],
+            &["bfq", "ssd"],
+        ];
+        let mut head = head(&["scheduler", "drive"], cells, 2, Some("scheduler"));
+        for workload in &mut head.workloads {
+            workload.metrics[0].better = stackrace_base::event::Better::Higher;
+        }
+        // bfq halves the reads of the SSD; the rest is the same.
+        let truth = |t: usize, w: usize| match (t, w) {
+            (0 | 2, _) => 1.0,
+            (3, 0) => 50.0,
+            _ => 100.0,
+        };
+        let said = judged(&head, 0.01, truth).sentence;
+        assert!(said.starts_with("In w0 (ssd) none does 8"), "{said}");
+        assert!(said.contains("bfq 4"), "{said}");
+        assert!(
+            said.contains("w0 (hdd): no difference larger than"),
+            "{said}"
+        );
+        assert!(said.contains("w1: no difference larger than"), "{said}");
     }
 
     #[test]
