@@ -471,6 +471,17 @@ describe = "echo asked for: {size}""#;
         for trial in of_kind(&log, "trial") {
             assert_eq!(trial["ended"]["state"], "complete", "{trial}");
         }
+        // As long as the oldest systems take.
+        let told = of_kind(&log, "command");
+        let told: Vec<String> = told.iter().map(|line| line.to_string()).collect();
+        let words = told.iter().flat_map(|line| line.split(['"', ' ', '\'']));
+        let ours: Vec<&str> = words
+            .filter(|word| word.starts_with('/') && word.contains("/.stackrace-shell-"))
+            .collect();
+        assert!(
+            !ours.is_empty() && ours.iter().all(|path| path.len() <= 80),
+            "{ours:?}"
+        );
         assert_eq!((ground.left(), journals(&ground)), (Vec::new(), 0));
     }
 }

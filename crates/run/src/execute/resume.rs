@@ -194,10 +194,14 @@ impl Stopped {
                 "the question of {run} was decided after {rounds} rounds: only --rounds N measures more"
             ));
         }
+        // What stood on another machine was removed there, and counts in no journal here: "0" would be false.
+        let removed = match leftovers {
+            0 => String::new(),
+            some => format!(", {} removed", unit::counted(some, "leftover")),
+        };
         observer.remark(&format!(
-            "resuming {run}: {} on record, {} removed",
-            unit::counted(rounds, "complete round"),
-            unit::counted(leftovers, "leftover")
+            "resuming {run}: {} on record{removed}",
+            unit::counted(rounds, "complete round")
         ));
         Ok(ledger)
     }

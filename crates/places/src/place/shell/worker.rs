@@ -18,7 +18,6 @@ use stackrace_remote::agent::message::{
 };
 use stackrace_remote::agent::shell::ShellHost;
 use stackrace_remote::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
-use stackrace_run::prepare::context::entropy;
 use stackrace_run::prepare::preflight;
 use stackrace_run::run::crash::CrashSide;
 use stackrace_run::run::turns::{TurnReporter, asked_for, execute_all};
@@ -44,7 +43,7 @@ impl Duties for ShellWorker {
         let host = &*self.host;
         let base = host.temporary();
         let base = base.map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
-        let plan = preflight::plan_there(host, &base.join(PLANNED).join("mnt"), &part)?;
+        let plan = preflight::plan_there(host, &base.join(PLANNED), &part)?;
         let facts = host.facts().iter();
         let facts: String = facts
             .map(|fact| format!("  {}: {}\n", fact.name, fact.value))
@@ -97,11 +96,13 @@ impl Duties for ShellWorker {
                 clients: None,
                 machine: Some(host.to().to_string()),
                 journal,
-                scratch: there.join("mnt"),
+                // FreeBSD before 12 mounts at paths of at most 87 bytes (MNAMELEN): nothing longer is made.
+                scratch: there.to_path_buf(),
                 clock: Arc::new(SystemClock),
                 watcher: &reporter,
                 interrupt: Arc::clone(&interrupt),
-                execution: format!("{id}-{:04x}", entropy() & 0xffff),
+                // Its journal and its directory are of this execution alone.
+                execution: "s".to_owned(),
                 wipe: Vec::new(),
                 first_look: LocalExecutor::first_look(&study, host),
                 standing: Vec::new(),
