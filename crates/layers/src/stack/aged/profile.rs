@@ -14,8 +14,8 @@ pub(super) struct Profile {
     /// and Bolosky found nearly all sizes to be spread so, evenly on both sides (log-normal; SIGMETRICS 1999). It
     /// follows from the mean: √(2 ln(mean ÷ median)) ÷ ln 2.
     spread: f64,
-    /// True if files are rewritten in place, in pieces; otherwise they are replaced whole.
-    pub(super) in_place: bool,
+    /// Bytes of a piece, where files are rewritten in place in pieces; otherwise they are replaced whole.
+    pub(super) piece: Option<u64>,
 }
 
 /// Meyer and Bolosky, "A Study of Practical Deduplication", FAST 2011, have medians of 4 KiB in 2000, 2004 and 2009,
@@ -39,18 +39,24 @@ pub(super) const PROFILE: ChoiceDoc<Profile> = choice!(
             source: "few large files that are rewritten in place, by 64 KiB (no study: stackrace's own)",
             median: 64e6,
             spread: 0.0,
-            in_place: true,
+            piece: Some(64 << 10),
+        },
+        "database" => Profile {
+            source: "tables in segments of 1 GiB, rewritten by pages of 8 KiB (PostgreSQL, Database File Layout)",
+            median: (1_u64 << 30) as f64,
+            spread: 0.0,
+            piece: Some(8 << 10),
         },
     ],
     "home",
-    "Which files: of computers at work by published studies of 2009, 2004 or 2000, or a few large ones as disk images are.",
+    "Which files: of computers at work by published studies of 2009, 2004 or 2000, few large ones as disk images are, or a database's.",
 );
 
 const HOME: Profile = Profile {
     source: "computers at work, 2009: median 4 KiB, mean 318 KB (Meyer and Bolosky, FAST 2011)",
     median: 4096.0,
     spread: 4.2563,
-    in_place: false,
+    piece: None,
 };
 
 impl Profile {

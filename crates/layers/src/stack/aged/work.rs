@@ -17,9 +17,6 @@ use std::time::Duration;
 /// written back, and in a file system in use that happens again and again.
 const WRITTEN_BACK: u64 = 64 << 20;
 
-/// Bytes of a piece that is rewritten in place.
-const PIECE: u64 = 64 << 10;
-
 /// Blocks of file systems, from and to: the sizes of files are rounded up to one to tell how much room they take.
 const BLOCKS: [u64; 2] = [512, 4096];
 
@@ -151,8 +148,8 @@ impl Aged {
         let filled = aged.written;
         while aged.written - filled < more && !aged.files.is_empty() {
             // By the seed, so that each set-up ages in the same way.
-            if asked.profile.in_place || draw.below(REWRITES) == 0 {
-                aged.rewrite(&mut draw, asked.profile.in_place)?;
+            if asked.profile.piece.is_some() || draw.below(REWRITES) == 0 {
+                aged.rewrite(&mut draw, asked.profile.piece)?;
             } else {
                 let size = asked.profile.size(&mut draw, largest);
                 aged.replace(&mut draw, size, budget)?;
@@ -211,15 +208,15 @@ impl Aged {
     }
 
     /// Rewrites a piece of a file, or a whole one, in its place.
-    fn rewrite(&mut self, draw: &mut Draw, piece: bool) -> Result<(), LayerError> {
+    fn rewrite(&mut self, draw: &mut Draw, piece: Option<u64>) -> Result<(), LayerError> {
         let file = self.files[self.drawn(draw)];
         let path = self.path(&file);
         let (at, bytes) = match piece {
-            true => {
-                let at = draw.below(file.bytes.div_ceil(PIECE)) * PIECE;
-                (at, PIECE.min(file.bytes - at))
+            Some(piece) => {
+                let at = draw.below(file.bytes.div_ceil(piece)) * piece;
+                (at, piece.min(file.bytes - at))
             }
-            false => (0, file.bytes),
+            None => (0, file.bytes),
         };
         let opened = OpenOptions::new().write(true).open(&path);
         let mut opened = opened.map_err(failed("open", &path))?;
@@ -370,7 +367,7 @@ mod tests {
         for _ in 0..40 {
             let size = profile.size(&mut draw, 100_000);
             aged.replace(&mut draw, size, 1 << 20).unwrap();
-            aged.rewrite(&mut draw, profile.in_place).unwrap();
+            aged.rewrite(&mut draw, profile.piece).unwrap();
         }
         aged.sync().unwrap();
         assert!(aged.taken <= 1 << 20);
@@ -379,7 +376,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_content_byte_for_byte() {
-        for word in ["home", "images"] {
+        for word in ["home", "images", "database"] {
             let (first, digest) = worked(word, 7);
             assert!(first.len() > 5, "{}", first.len());
             assert!((first.clone(), digest.clone()) == worked(word, 7), "{word}");
