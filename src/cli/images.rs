@@ -54,7 +54,7 @@ fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
         (None, None) => Err(Failure::usage(
             "no place for images: HOME is not set, or not a whole path",
         )
-        .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
+        .next("name one, and repeat the command: export XDG_CACHE_HOME=/var/tmp/cache")),
     }
 }
 

@@ -201,7 +201,7 @@ fn tell_all(matches: &ArgMatches, store: Option<&Path>) {
     if matches.subcommand_name() != Some("agent")
         && let Ok(program) = std::env::current_exe()
     {
-        program_is(&program);
+        program_is(&program, std::env::args_os().skip(1));
     }
 }
 

@@ -425,12 +425,13 @@ fn misleading(sides: &[ComparedPath]) -> Vec<String> {
             }
         }
     }
-    let memory =
-        |side: &&ComparedPath| matches!(side.mount.file_system.as_str(), "tmpfs" | "ramfs");
     let (in_memory, on_disk): (Vec<&ComparedPath>, Vec<&ComparedPath>) =
-        sides.iter().partition(memory);
+        sides.iter().partition(|side| side.lies_on.is_in_memory());
     if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
-        reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
+        let below = ram.lies_on.loop_file.as_ref();
+        let below = below.and_then(|file| file.file_system.as_ref());
+        let below = below.map_or(String::new(), |memory| format!(" on a file in {memory}"));
+        reasons.push(format!("{} is {}{below} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
     }
     reasons
 }

@@ -3,7 +3,7 @@
 use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
-use stackrace_base::event::{FailureCause, shell, sudo};
+use stackrace_base::event::{FailureCause, again_as_root, shell};
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -284,7 +284,7 @@ impl HostError {
 }
 
 fn as_root() -> String {
-    format!("run as root ({} …)", sudo())
+    format!("run it as root: {}", again_as_root())
 }
 
 /// The outcome of a failed command and its words, for `` `COMMAND` … ``.

@@ -64,22 +64,34 @@ impl KnownGrounds {
 }
 
 /// Storage of the directories of a trial, as a machine beside the first one sees it.
-pub(super) struct HeldGround(Vec<(PathBuf, StorageIdentity)>);
+pub(super) struct HeldGround {
+    directories: Vec<(PathBuf, StorageIdentity)>,
+    /// The private directory of the trial, with its data.
+    data: PathBuf,
+}
 
 impl HeldGround {
-    /// Looks at them before the trial: what the user named comes first, as it says most.
+    /// Looks at them before the trial: what the user named, as it says most, then the private directory of the data.
     ///
     /// # Errors
     /// One is not there, or it cannot be found out.
-    pub(super) fn of<'a>(
-        host: &dyn Host,
-        paths: impl IntoIterator<Item = &'a Path>,
-    ) -> Result<Self, String> {
-        let looked = paths.into_iter().map(|path| {
+    pub(super) fn of(host: &dyn Host, named: Option<&Path>, data: &Path) -> Result<Self, String> {
+        let looked = named.into_iter().chain([data]).map(|path| {
             let before = host.identity_of(path).map_err(|error| error.to_string())?;
             Ok((path.to_path_buf(), before))
         });
-        Ok(Self(looked.collect::<Result<_, String>>()?))
+        Ok(Self {
+            directories: looked.collect::<Result<_, String>>()?,
+            data: data.to_path_buf(),
+        })
+    }
+
+    /// What is another storage by now, or hides a part of the data; `None` if nothing is.
+    fn exchanged(&self, host: &dyn Host) -> Option<ExchangedStorage> {
+        let mut all = self.directories.iter();
+        let exchanged = all.find_map(|(path, before)| stack::looked_again(host, before, path));
+        let below = self.directories.last().map(|(_, before)| before);
+        exchanged.or_else(|| stack::covered(host, &self.data, below))
     }
 
     /// Looks at them after a part of a trial, whatever came of it.
@@ -91,10 +103,7 @@ impl HeldGround {
         host: &dyn Host,
         done: Result<T, String>,
     ) -> Result<T, GroundTrouble> {
-        let look = || {
-            let mut all = self.0.iter();
-            all.find_map(|(path, before)| stack::looked_again(host, before, path))
-        };
+        let look = || self.exchanged(host);
         // What happens between two looks is seen at a directory below first; a second pass says it of
         // the one that the user named.
         match look().map(|first| look().unwrap_or(first)) {
