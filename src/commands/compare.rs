@@ -3,6 +3,7 @@
 //! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -360,8 +361,12 @@ pub(crate) fn sides(
     for directory in directories {
         // Links resolved: two names of one directory are one.
         let path = std::fs::canonicalize(directory).map_err(|error| {
-            Failure::refused(format!("{}: {error}", directory.shown()))
-                .next("name an existing directory")
+            Failure::refused(format!(
+                "{}: {error}",
+                directory.shown(),
+                error = error.in_words()
+            ))
+            .next("name an existing directory")
         })?;
         if !path.is_dir() {
             return Err(

@@ -4,6 +4,7 @@ use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
 use stackrace_base::event::{FailureCause, again_as_root, shell};
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -165,7 +166,7 @@ impl HostError {
             path: path.to_path_buf(),
             kind: error.kind(),
             errno: error.raw_os_error(),
-            cause: error.to_string(),
+            cause: error.in_words(),
         }
     }
 

@@ -117,6 +117,30 @@ impl HeldGround {
 mod tests {
     use super::*;
     use stackrace_base::event::FailureCause;
+    use stackrace_machine::host::argv;
+    use stackrace_machine::host::plan::Fault;
+
+    /// Of a client and a peer: each sees its own mounts, which the first machine does not.
+    #[test]
+    fn a_file_of_the_data_that_another_one_is_mounted_over_is_told_beside_the_first_machine_too() {
+        let base = tempfile::tempdir().unwrap();
+        let [named, data] = ["named", "named/data"].map(|name| base.path().join(name));
+        let covered = data.join("file");
+        for named in [Some(named.as_path()), None] {
+            let dirs = [base.path().join("named"), data.clone(), covered.clone()];
+            let host = stack::imagined(Fault::Never).of_system("Linux", dirs);
+            let ground = HeldGround::of(&host, named, &data).unwrap();
+            assert!(ground.after(&host, Ok(())).is_ok());
+            let over = ["mount", "-t", "tmpfs", "tmpfs", covered.to_str().unwrap()];
+            host.must(&argv(over)).unwrap();
+            let Err(GroundTrouble::Exchanged(storage, None)) = ground.after(&host, Ok(())) else {
+                panic!("it was not seen");
+            };
+            let told = storage.told();
+            assert!(told.contains(covered.to_str().unwrap()), "{told}");
+            assert!(told.contains(" and is now on tmpfs"), "{told}");
+        }
+    }
 
     #[test]
     fn the_cause_of_a_failure_reaches_the_machine_that_asked() {

@@ -73,28 +73,43 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 fn folded(text: &str, width: usize, stays_whole: fn(&str) -> bool) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
-        let mut line = String::new();
-        for word in glued(paragraph).split(' ') {
+        let (mut line, glued) = (None::<String>, glued(paragraph));
+        // What does not fit a line together need not stay together.
+        let words = glued
+            .split(' ')
+            .flat_map(|word| match columns_of(word) > width {
+                true => word.split(GLUE).collect(),
+                false => vec![word],
+            });
+        for word in words {
             let word = word.replace(GLUE, " ");
             let mut rest = word.as_str();
-            let more = columns_of(&line) + 1 + columns_of(rest);
-            if !line.trim().is_empty() && more > width {
-                lines.push(std::mem::take(&mut line).trim_end().to_owned());
-            } else if !line.is_empty() {
-                line.push(' ');
+            match line.take() {
+                Some(begun)
+                    if begun.trim().is_empty()
+                        || columns_of(&begun) + 1 + columns_of(rest) <= width =>
+                {
+                    line = Some(format!("{begun} {rest}"));
+                    continue;
+                }
+                Some(full) => lines.push(full),
+                None => {}
             }
             while columns_of(rest) > width && !stays_whole(rest) {
-                // One letter at least, however narrow it is: each line takes some.
+                // One letter at least, however wide it is: each line takes some.
                 let letter = rest.chars().next().map_or(0, char::len_utf8);
                 let (begins, goes_on) = rest.split_at(fitting(rest, width).max(letter));
                 lines.push(begins.to_owned());
                 rest = goes_on;
             }
-            line.push_str(rest);
+            line = Some(rest.to_owned()).filter(|rest| !rest.is_empty() || word.is_empty());
         }
-        lines.push(line.trim_end().to_owned());
+        lines.extend(line);
     }
     lines
+        .iter()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
 }
 
 #[cfg(test)]
