@@ -1,6 +1,7 @@
 //! `stackrace lab mount-afp`: a volume of an AFP server, mounted by a process of its own that serves
 //! it until it is unmounted.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -30,9 +31,14 @@ pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
         mount.and_then(AfpMount::serve).map_err(Failure::refused)?;
         return Ok(0);
     }
-    let failed = |error: std::io::Error| Failure::internal(error.to_string());
-    let point = std::fs::canonicalize(&verb.point)
-        .map_err(|error| Failure::usage(format!("no directory {}: {error}", verb.point.shown())))?;
+    let failed = |error: std::io::Error| Failure::internal(error.in_words());
+    let point = std::fs::canonicalize(&verb.point).map_err(|error| {
+        Failure::usage(format!(
+            "no directory {}: {error}",
+            verb.point.shown(),
+            error = error.in_words()
+        ))
+    })?;
     // The server outlives this process, so that a pipe would break: what it says goes to memory that
     // both have open.
     let memory = stackrace_engine::system::memory_file("said");

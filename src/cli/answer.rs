@@ -289,7 +289,7 @@ mod tests {
                 "{said}"
             );
             // What is mended by hand is tried again.
-            let full = "write failed: No space left on device (os error 28)";
+            let full = "write failed: No space left on device";
             let said = next(failed, full, "", Reason::Rounds).unwrap();
             assert!(said.starts_with("mend what "), "{said}");
             assert!(

@@ -3,6 +3,7 @@
 //! The shell asks this program on each TAB, so a run that has just ended is offered at once. Nothing
 //! is written then: a store that does not exist yet is not made.
 
+use stackrace_base::unit::InWords;
 use std::collections::BTreeSet;
 
 use clap::Command;
@@ -119,7 +120,12 @@ pub(super) fn script(shell: &str) -> Result<(), Failure> {
     // By its name and not by its path: the script stays right when the program is moved or updated.
     writer
         .write_registration(ASKED, "stackrace", "stackrace", "stackrace", &mut text)
-        .map_err(|error| Failure::internal(format!("completions for {shell}: {error}")))?;
+        .map_err(|error| {
+            Failure::internal(format!(
+                "completions for {shell}: {error}",
+                error = error.in_words()
+            ))
+        })?;
     print(&String::from_utf8_lossy(&text));
     Ok(())
 }

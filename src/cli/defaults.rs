@@ -3,6 +3,7 @@
 //! The command line comes first, then the environment, then this file. It is checked as a whole by
 //! every command, so that a misspelt key is found on the day it is written.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,11 @@ impl Defaults {
             // Under sudo or setpriv HOME may be that of another user: there is no file of this one.
             Err(_) if path.symlink_metadata().is_err() => Vec::new(),
             Err(error) => {
-                let what = format!("cannot read the defaults {}: {error}", path.shown());
+                let what = format!(
+                    "cannot read the defaults {}: {error}",
+                    path.shown(),
+                    error = error.in_words()
+                );
                 return Err(Failure::refused(what).next("mend or remove that file"));
             }
         };

@@ -144,7 +144,7 @@ fn layers(health: &Health) -> String {
     let ready = |one: &&LayerHealth| one.missing.is_empty();
     // Rights are had with one word; packages and kernels are not, so they are told apart.
     let here = |one: &LayerHealth| health.root || !one.root;
-    let as_root = format!("As root ({} …)", sudo());
+    let as_root = format!("As root ({})", sudo());
     let mut text = String::new();
     for (head, names) in [
         (

@@ -1,5 +1,6 @@
 //! Cards of drives that the command line names: one that ships, by its word, or a file.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,13 @@ pub(super) fn asked(named: &[PathBuf]) -> Result<Vec<AskedDrive>, Failure> {
 pub(super) fn text(path: &Path, most: ByteLimit) -> Result<String, Failure> {
     // By what is read, not by the size it says: a device says 0 and never ends.
     let bytes = most.read(path);
-    let bytes = bytes.map_err(|error| Failure::usage(format!("{}: {error}", path.shown())))?;
+    let bytes = bytes.map_err(|error| {
+        Failure::usage(format!(
+            "{}: {error}",
+            path.shown(),
+            error = error.in_words()
+        ))
+    })?;
     String::from_utf8(bytes)
         .map_err(|_| Failure::usage(format!("{}: this is not UTF-8 text", path.shown())))
 }

@@ -1,5 +1,6 @@
 //! `--events FILE|-`: the lines of a run's log, copied as they are made.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,9 @@ impl EventCopy {
         // A resumed run goes back to the directory where it was begun.
         let path = match output::is_standard_output(path) {
             true => PathBuf::from("-"),
-            false => std::path::absolute(path)
-                .map_err(|error| Failure::usage(format!("--events: {error}")))?,
+            false => std::path::absolute(path).map_err(|error| {
+                Failure::usage(format!("--events: {error}", error = error.in_words()))
+            })?,
         };
         *self.to.lock() = Some(path);
         Ok(())

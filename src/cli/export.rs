@@ -1,5 +1,6 @@
 //! `stackrace export`: runs as tables for other programs.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -34,8 +35,12 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
     let records = read(setting, &verb.runs)?;
     if let Some(output) = verb.output.as_deref().filter(|_| to_dir) {
         std::fs::create_dir_all(output).map_err(|error| {
-            Failure::refused(format!("cannot make {}: {error}", output.shown()))
-                .next("name a directory where you may write")
+            Failure::refused(format!(
+                "cannot make {}: {error}",
+                output.shown(),
+                error = error.in_words()
+            ))
+            .next("name a directory where you may write")
         })?;
     }
     for kind in kinds {

@@ -1,6 +1,7 @@
 //! What guests are made of: built, listed, found by the name of the system, removed.
 
 use stackrace_base::event::{LeftBehind, again};
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
         (None, None) => Err(Failure::usage(
             "no place for images: HOME is not set, or not a whole path",
         )
-        .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
+        .next("name one, and repeat the command: export XDG_CACHE_HOME=/var/tmp/cache")),
     }
 }
 
@@ -97,8 +98,13 @@ pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> 
     let systems = all(&asked.systems)?;
     let host = quiet_host();
     let cache = cache(&host)?;
-    std::fs::create_dir_all(&cache.dir)
-        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.dir.shown())))?;
+    std::fs::create_dir_all(&cache.dir).map_err(|error| {
+        Failure::refused(format!(
+            "cannot make {}: {error}",
+            cache.dir.shown(),
+            error = error.in_words()
+        ))
+    })?;
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "what was made is removed", LEFT)?;
     let built = temporary::work(&setting.session, &host, |journal, id| {
@@ -207,7 +213,11 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     for each in &stock {
         let dir = each.dir();
         std::fs::remove_dir_all(dir).map_err(|error| {
-            Failure::internal(format!("cannot remove {}: {error}", dir.shown()))
+            Failure::internal(format!(
+                "cannot remove {}: {error}",
+                dir.shown(),
+                error = error.in_words()
+            ))
         })?;
         print(&format!("removed {}", stocked(each)));
     }

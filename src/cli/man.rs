@@ -1,5 +1,6 @@
 //! `stackrace man`: the manual pages, one for each command, made from what `--help` is made from.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
@@ -52,7 +53,12 @@ fn collect(command: &Command, name: &str, all: &mut Vec<(String, Vec<u8>)>) -> R
         .source(format!("stackrace {}", env!("CARGO_PKG_VERSION")))
         .manual("stackrace")
         .render(&mut page)
-        .map_err(|error| Failure::internal(format!("the page {name}: {error}")))?;
+        .map_err(|error| {
+            Failure::internal(format!(
+                "the page {name}: {error}",
+                error = error.in_words()
+            ))
+        })?;
     all.push((format!("{name}.1"), page));
     let shown = |below: &&Command| !below.is_hide_set() && below.get_name() != "help";
     for below in command.get_subcommands().filter(shown) {

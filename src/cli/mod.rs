@@ -47,6 +47,7 @@ mod variable;
 mod verdict;
 mod words;
 
+use stackrace_base::unit::InWords;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -201,7 +202,7 @@ fn tell_all(matches: &ArgMatches, store: Option<&Path>) {
     if matches.subcommand_name() != Some("agent")
         && let Ok(program) = std::env::current_exe()
     {
-        program_is(&program);
+        program_is(&program, std::env::args_os().skip(1));
     }
 }
 
@@ -318,7 +319,7 @@ fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
     match verb {
         args::AgentVerb::Serve(serving) => worker::stdio(StudyWorker::default(), serving.silence()),
         args::AgentVerb::Hash => {
-            let program = Program::own().map_err(|error| Failure::internal(error.to_string()))?;
+            let program = Program::own().map_err(|error| Failure::internal(error.in_words()))?;
             print(&format!("{}\n", program.hash));
         }
     }

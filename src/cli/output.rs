@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::terminal::{StandardOutput, print_data};
 use rustix::fs::{Access, FileType, OFlags, access};
 use stackrace_base::event::again;
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
@@ -78,8 +79,12 @@ pub(super) fn check_before_run(html: Option<&Path>) -> Result<(), Failure> {
 /// As [`check`], and when writing fails; an old file is then as it was.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::internal(format!("cannot write {}: {error}", path.shown()))
-            .next("check the space that is left, or name another file")
+        Failure::internal(format!(
+            "cannot write {}: {error}",
+            path.shown(),
+            error = error.in_words()
+        ))
+        .next("check the space that is left, or name another file")
     };
     match destination(path)? {
         Destination::StandardOutput => {
@@ -99,8 +104,12 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// As [`check`], and when it cannot be opened.
 pub(super) fn open(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::internal(format!("cannot write {}: {error}", path.shown()))
-            .next("name another file")
+        Failure::internal(format!(
+            "cannot write {}: {error}",
+            path.shown(),
+            error = error.in_words()
+        ))
+        .next("name another file")
     };
     Ok(match destination(path)? {
         Destination::StandardOutput => Box::new(StandardOutput),
@@ -129,7 +138,7 @@ fn destination(path: &Path) -> Result<Destination, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return new_file(path),
         Err(error) => {
             return refused(
-                &format!("cannot be looked at: {error}"),
+                &format!("cannot be looked at: {error}", error = error.in_words()),
                 "name another file",
             );
         }
@@ -162,8 +171,12 @@ fn destination(path: &Path) -> Result<Destination, Failure> {
 fn existing_file(path: &Path, found: &Metadata) -> Result<Destination, Failure> {
     // A link stays a link: what it leads to is replaced.
     let file = std::fs::canonicalize(path).map_err(|error| {
-        Failure::refused(format!("{} cannot be followed: {error}", path.shown()))
-            .next("name another file")
+        Failure::refused(format!(
+            "{} cannot be followed: {error}",
+            path.shown(),
+            error = error.in_words()
+        ))
+        .next("name another file")
     })?;
     // A new file takes its place, so what counts is the right to write to the directory.
     writable(&file)?;

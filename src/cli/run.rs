@@ -11,6 +11,7 @@ use super::variable::variable;
 use super::words::share;
 use stackrace_base::event::Precision;
 use stackrace_base::unit;
+use stackrace_base::unit::InWords;
 use stackrace_places::place::asked;
 use stackrace_places::place::asked::{PlaceOptions, ResumeOptions};
 use stackrace_places::place::lab_guests;
@@ -142,7 +143,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     // Before the directory is changed to the one the run was begun in.
     let html = html
         .transpose()
-        .map_err(|error| Failure::usage(format!("--html: {error}")))?;
+        .map_err(|error| Failure::usage(format!("--html: {error}", error = error.in_words())))?;
     if virtual_clock::made(&stopped.record) {
         virtual_lab::in_turns(&mut study);
     }

@@ -1,5 +1,6 @@
 //! `stackrace serve`: the live page, and who may see it.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -35,12 +36,18 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     };
     let (runs, whose) = runs(&store, verb.from.as_deref())?;
     let listener = TcpListener::bind(address).map_err(|error| {
-        Failure::unable(format!("cannot listen on {address}: {error}"))
-            .next("name another address: --listen 127.0.0.1:0 takes any free port")
+        Failure::unable(format!(
+            "cannot listen on {address}: {error}",
+            error = error.in_words()
+        ))
+        .next("name another address: --listen 127.0.0.1:0 takes any free port")
     })?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::internal(format!("no address to listen on: {error}")))?;
+    let address = listener.local_addr().map_err(|error| {
+        Failure::internal(format!(
+            "no address to listen on: {error}",
+            error = error.in_words()
+        ))
+    })?;
     let name = machine();
     let link = link(address, &name, token.as_deref());
     announce(setting, &verb.listen, &link, &whose, verb.control, loopback);

@@ -4,6 +4,7 @@
 //! colours. Data for programs stay as they are, except on a terminal. What cannot be written is
 //! remembered, so that a command whose output was lost never ends well.
 
+use stackrace_base::unit::InWords;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -223,7 +224,7 @@ impl Write for StandardOutput {
             Ok(()) => Ok(bytes.len()),
             Err(error) => {
                 if error.kind() != ErrorKind::BrokenPipe {
-                    LOST.get_or_init(|| error.to_string());
+                    LOST.get_or_init(|| error.in_words());
                 }
                 Err(error)
             }

@@ -1,5 +1,6 @@
 //! `stackrace trace` and `stackrace show trace`: what was recorded of an application.
 
+use stackrace_base::unit::InWords;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::os::unix::fs::OpenOptionsExt;
@@ -57,11 +58,17 @@ fn summary(file: &Path) -> Result<Summary, Failure> {
 }
 
 fn refused(file: &Path, error: &TraceError) -> Failure {
-    let next = match error {
-        TraceError::System(_) => "name the file that `stackrace record` wrote",
-        _ => "record the application again: stackrace record --help",
+    let (said, next) = match error {
+        TraceError::System(error) => (
+            error.in_words(),
+            "name the file that `stackrace record` wrote",
+        ),
+        _ => (
+            error.to_string(),
+            "record the application again: stackrace record --help",
+        ),
     };
-    Failure::usage(format!("{}: {error}", file.shown())).next(next)
+    Failure::usage(format!("{}: {said}", file.shown())).next(next)
 }
 
 fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<String, Failure> {
@@ -76,8 +83,12 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
     }
     let reader = reader(file)?;
     let unwritten = |error: std::io::Error| {
-        Failure::usage(format!("-o {}: {error}", output.shown()))
-            .next("name a file that is not there yet")
+        Failure::usage(format!(
+            "-o {}: {error}",
+            output.shown(),
+            error = error.in_words()
+        ))
+        .next("name a file that is not there yet")
     };
     let mut make = File::options();
     let made = make.write(true).create_new(true).mode(0o600).open(output);

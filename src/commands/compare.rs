@@ -3,6 +3,7 @@
 //! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -360,8 +361,12 @@ pub(crate) fn sides(
     for directory in directories {
         // Links resolved: two names of one directory are one.
         let path = std::fs::canonicalize(directory).map_err(|error| {
-            Failure::refused(format!("{}: {error}", directory.shown()))
-                .next("name an existing directory")
+            Failure::refused(format!(
+                "{}: {error}",
+                directory.shown(),
+                error = error.in_words()
+            ))
+            .next("name an existing directory")
         })?;
         if !path.is_dir() {
             return Err(
@@ -425,12 +430,13 @@ fn misleading(sides: &[ComparedPath]) -> Vec<String> {
             }
         }
     }
-    let memory =
-        |side: &&ComparedPath| matches!(side.mount.file_system.as_str(), "tmpfs" | "ramfs");
     let (in_memory, on_disk): (Vec<&ComparedPath>, Vec<&ComparedPath>) =
-        sides.iter().partition(memory);
+        sides.iter().partition(|side| side.lies_on.is_in_memory());
     if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
-        reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
+        let below = ram.lies_on.loop_file.as_ref();
+        let below = below.and_then(|file| file.file_system.as_ref());
+        let below = below.map_or(String::new(), |memory| format!(" on a file in {memory}"));
+        reasons.push(format!("{} is {}{below} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
     }
     reasons
 }

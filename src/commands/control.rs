@@ -1,6 +1,7 @@
 //! What the live page may do with `serve --control`: start studies, stop and continue runs, keep
 //! imported results. Each run is a process of its own, with no more permission than its words give.
 
+use stackrace_base::unit::InWords;
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -91,7 +92,7 @@ impl Owner {
                 "\"{other}\" was started from here and goes on. One at a time: start this when it has ended."
             ));
         }
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let program = std::env::current_exe().map_err(|error| error.in_words())?;
         let mut argv = vec![program.into_os_string(), "--store".into()];
         argv.push(self.store.dir().as_os_str().to_owned());
         argv.extend_from_slice(words);

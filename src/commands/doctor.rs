@@ -3,6 +3,7 @@
 use serde::Serialize;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
+use stackrace_base::unit::InWords;
 use stackrace_layers::stack;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::host::{
@@ -291,7 +292,10 @@ fn kvm(host: &LocalHost, context: &Context) -> Ability {
             "there is no /dev/kvm: guests of the lab are emulated, many times slower".to_owned(),
             "enable virtualisation in the firmware, or nested guests in the hypervisor".to_owned(),
         ),
-        _ => (format!("/dev/kvm: {error}"), String::new()),
+        _ => (
+            format!("/dev/kvm: {error}", error = error.in_words()),
+            String::new(),
+        ),
     }))
 }
 

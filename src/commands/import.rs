@@ -1,6 +1,7 @@
 //! What other tools printed becomes a run like any other, except that nothing was measured and no
 //! verdict is given.
 
+use stackrace_base::unit::InWords;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -88,7 +89,10 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
             ErrorKind::FileTooLarge => "give it the results alone",
             _ => "name an existing file",
         };
-        refused(&format!("cannot be read: {error}"), next)
+        refused(
+            &format!("cannot be read: {error}", error = error.in_words()),
+            next,
+        )
     })?;
     let text = plain_text(bytes).map_err(|line| {
         let (place, what) = match line {

@@ -99,7 +99,7 @@ pub(crate) fn run(
                 let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
                 let held = temporary::private(&host, journal, directory, "load", id, &name)?;
                 let mut load = Load::new(request, held.path(), None);
-                load.watched = Some(watched);
+                load.watched = Some(watched.with_data(held.path()));
                 let mut loaded = load.run(interrupt);
                 let mut outcomes = loaded.outcomes.iter_mut();
                 if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {

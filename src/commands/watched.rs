@@ -12,6 +12,8 @@ use stackrace_machine::host::Host;
 pub(crate) struct WatchedDirs<'a> {
     host: &'a dyn Host,
     before: Vec<StorageIdentity>,
+    /// The private directory of the data; `None` if there is none by now.
+    data: Option<PathBuf>,
 }
 
 impl<'a> WatchedDirs<'a> {
@@ -24,12 +26,25 @@ impl<'a> WatchedDirs<'a> {
         Ok(Self {
             host,
             before: before.collect::<Result<_, _>>()?,
+            data: None,
         })
     }
 
     /// Takes directories that were looked at already.
     pub(crate) fn known(host: &'a dyn Host, before: Vec<StorageIdentity>) -> Self {
-        Self { host, before }
+        Self {
+            host,
+            before,
+            data: None,
+        }
+    }
+
+    /// The same with the private directory of the data below the last of them.
+    pub(crate) fn with_data(self, directory: &Path) -> Self {
+        Self {
+            data: Some(directory.to_path_buf()),
+            ..self
+        }
     }
 
     /// Refuses to go on if one of them lies on something else by now.
@@ -48,10 +63,12 @@ impl<'a> WatchedDirs<'a> {
 
     /// Says what was exchanged; `None` if nothing was.
     pub(crate) fn exchanged(&self) -> Option<String> {
-        self.before.iter().find_map(|before| {
+        let exchanged = self.before.iter().find_map(|before| {
             let path = Path::new(&before.directory);
-            Some(stack::looked_again(self.host, before, path)?.told())
-        })
+            stack::looked_again(self.host, before, path)
+        });
+        let covered = || stack::covered(self.host, self.data.as_deref()?, self.before.last());
+        Some(exchanged.or_else(covered)?.told())
     }
 }
 

@@ -143,7 +143,7 @@ pub(super) fn a_printed_figure_that_never_moves_is_doubted_in_the_verdict() {
     let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     // Before it stands what the command is called.
     let doubt = ": 12.0 MB/s against 10.0 MB/s; 95 % confidence, 3 rounds; but a and b each have the same figure to \
-                 the last digit in every round, as no measurement has.";
+                 the last digit every time, as no measurement has.";
     assert!(words.contains("b is 1.20 x as fast as a in sh"), "{words}");
     assert!(words.contains(doubt), "{words}");
     let report = ground.stackrace(&["report", "last", "--format", "json"]);

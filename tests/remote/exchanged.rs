@@ -292,7 +292,7 @@ fn reasons(place: Elsewhere, accident: Accident) -> Vec<&'static str> {
         Accident::Unmounted => vec!["was on tmpfs (memory, device", "and is now on "],
         Accident::MountedOver => vec!["was on tmpfs (memory, device", "is now on tmpfs"],
         Accident::ReadOnly => vec!["was mounted writable and is now mounted read-only"],
-        Accident::Resynced => vec!["/two was mounted with async and is now mounted with sync"],
+        Accident::Resynced => vec!["/two was mounted without sync and is now mounted with sync"],
         Accident::LinkInstead => vec!["/two "],
         // A client may be at work in a directory below it.
         Accident::Removed | Accident::Renamed => vec!["/two", " was on ", "is not there any more"],
@@ -321,7 +321,11 @@ fn is_out_after(place: Elsewhere, accident: Accident) {
         );
     }
     if !(place == Elsewhere::BareShell && matches!(accident, Accident::ReadOnly)) {
-        let on = format!("the storage was exchanged on {}", scene.machine);
+        let on = match accident {
+            // The same storage, mounted otherwise.
+            Accident::ReadOnly | Accident::Resynced => format!("on {} /", scene.machine),
+            _ => format!("the storage was exchanged on {}", scene.machine),
+        };
         assert!(error.contains(&on), "{error}\n{context}");
         let machine = failed[0]["exchanged"]["machine"].as_str().unwrap();
         assert!(machine.contains(&scene.machine), "{machine}");

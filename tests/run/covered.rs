@@ -17,6 +17,49 @@ fn data_below(directory: &Path) -> Option<PathBuf> {
     })
 }
 
+/// Waits for a file of the data below a directory, and mounts another one over it.
+fn cover(below: &Path, other: &Path) -> PathBuf {
+    loop {
+        // Each trial has a file of its own, which is there for its time alone.
+        if let Some(file) = data_below(below) {
+            let words = ["--bind", other.to_str().unwrap(), file.to_str().unwrap()];
+            if quietly("mount", &words).status.success() {
+                return file;
+            }
+        }
+        wait(5);
+    }
+}
+
+pub(crate) fn a_file_that_another_one_is_mounted_over_fails_a_load() {
+    needs::root();
+    let ground = Ground::new();
+    let place = ground.make_dir("place");
+    let other = ground.path().join("other");
+    fs::write(&other, vec![1; 1 << 20]).unwrap();
+    let words = [
+        "load",
+        "place",
+        "random",
+        "mode=write",
+        "size=1MiB",
+        "time=3s",
+    ];
+    let mut command = ground.program(&words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let covered = cover(&place, &other);
+    let said = Said::of(&child.wait_with_output().unwrap());
+    quietly("umount", &["-l", covered.to_str().unwrap()]);
+    assert_ne!(said.code, Some(0), "{}{}", said.out, said.err);
+    let told = format!("{}{}", said.out, said.err).replace('\n', " ");
+    for part in ["the storage was exchanged", " and is now on "] {
+        assert!(told.contains(part), "no {part} in {told}");
+    }
+    ground.stackrace(&["clean"]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 pub(crate) fn a_file_of_the_data_that_another_one_is_mounted_over_is_out() {
     needs::root();
     let ground = Ground::new();
@@ -26,16 +69,7 @@ pub(crate) fn a_file_of_the_data_that_another_one_is_mounted_over_is_out() {
     fs::write(&other, vec![1; 1 << 20]).unwrap();
     let mut covered = None;
     let (said, log) = exchanged_by(&ground, || {
-        // Each round has a file of its own, which is there for the time of a trial.
-        while covered.is_none() {
-            let Some(file) = data_below(&two) else {
-                wait(5);
-                continue;
-            };
-            let words = ["--bind", other.to_str().unwrap(), file.to_str().unwrap()];
-            let mounted = quietly("mount", &words).status.success();
-            covered = mounted.then_some(file);
-        }
+        covered = Some(cover(&two, &other));
     });
     let covered = covered.unwrap();
     quietly("umount", &["-l", covered.to_str().unwrap()]);

@@ -549,6 +549,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_directory_that_a_link_replaces_is_out,
         storage_that_is_mounted_over_before_its_first_trial_is_out,
         a_file_of_the_data_that_another_one_is_mounted_over_is_out,
+        a_file_that_another_one_is_mounted_over_fails_a_load,
         a_program_of_ones_own_is_not_timed_on_exchanged_storage,
         sizes_that_were_found_on_exchanged_storage_are_not_used,
         a_store_that_was_moved_has_all_results_and_is_cleaned_where_it_is,

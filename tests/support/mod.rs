@@ -122,12 +122,18 @@ fn marked(dir: &Path, found: &mut Vec<String>) {
 }
 
 impl Said {
+    #[track_caller]
     pub(crate) fn of(output: &Output) -> Self {
-        Self {
+        let said = Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout.clone()).unwrap(),
             err: String::from_utf8(output.stderr.clone()).unwrap(),
+        };
+        // Rust's own words for an error of the system; ours are `InWords`.
+        for text in [&said.out, &said.err] {
+            assert!(!text.contains(" (os error "), "{text}");
         }
+        said
     }
 
     /// The exit code, with all that was said where it is another one.

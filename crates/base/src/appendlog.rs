@@ -4,7 +4,7 @@
 //! counts only with its line break; the next writer cuts such a rest off. The log of a run and the
 //! journal both rest on this.
 
-use crate::unit::ShownPath;
+use crate::unit::{InWords, ShownPath};
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -60,7 +60,7 @@ pub enum AppendError {
     #[error(transparent)]
     NotOpened(#[from] OwnError),
     /// The system refused something.
-    #[error("cannot {tried}: {source}")]
+    #[error("cannot {tried}: {}", source.in_words())]
     System {
         /// Operation that was tried, as a verb: `write`.
         tried: &'static str,

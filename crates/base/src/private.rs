@@ -1,5 +1,6 @@
 //! What only the user may read: files with secrets, and the environment.
 
+use crate::unit::InWords;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -21,8 +22,12 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// Other users may open the file, it cannot be read, or it is no text.
 pub fn private_text(path: &Path) -> Result<String, Failure> {
     let cannot = |error: std::io::Error| {
-        Failure::usage(format!("cannot read {}: {error}", path.shown()))
-            .next("name a file that you can read")
+        Failure::usage(format!(
+            "cannot read {}: {error}",
+            path.shown(),
+            error = error.in_words()
+        ))
+        .next("name a file that you can read")
     };
     let mode = path.metadata().map_err(cannot)?.permissions().mode();
     // As psql has it for its file of passwords.

@@ -39,13 +39,34 @@ pub(crate) fn words(errno: i32) -> String {
     if errno == GIVEN_UP {
         return "the wait for the server was ended (ERESTARTSYS)".to_owned();
     }
-    let words = std::io::Error::from_raw_os_error(errno).to_string();
+    let told = std::io::Error::from_raw_os_error(errno).to_string();
+    // The number is for programs, which have it as a value.
+    let number = format!(" (os error {errno})");
+    let words = told.strip_suffix(&number).unwrap_or(&told);
     let limit = getrlimit(Resource::Fsize).current;
     match limit.filter(|_| errno == Errno::FBIG.raw_os_error()) {
         Some(bytes) => {
             format!("{words}; this process may write files of {bytes} bytes (ulimit -f)")
         }
-        None => words,
+        None => words.to_owned(),
+    }
+}
+
+/// What the system said against a call, in words. [`std::fmt::Display`] of the library adds a number that helps nobody.
+pub trait InWords {
+    /// The words, as they stand in a message: `No space left on device`.
+    fn in_words(&self) -> String;
+}
+
+impl InWords for std::io::Error {
+    fn in_words(&self) -> String {
+        self.raw_os_error().map_or_else(|| self.to_string(), words)
+    }
+}
+
+impl InWords for Errno {
+    fn in_words(&self) -> String {
+        words(self.raw_os_error())
     }
 }
 
@@ -122,4 +143,23 @@ fn threads_missing() -> Option<std::io::Error> {
         }
     }
     missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_has_no_number() {
+        for errno in (1..134).chain([512, 9999]) {
+            let error = std::io::Error::from_raw_os_error(errno);
+            let said = error.in_words();
+            assert!(
+                !said.is_empty() && !said.contains("os error"),
+                "{errno}: {said}"
+            );
+        }
+        assert_eq!(Errno::NOSPC.in_words(), "No space left on device");
+        assert_eq!(std::io::Error::other("no tar").in_words(), "no tar");
+    }
 }

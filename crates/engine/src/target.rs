@@ -167,7 +167,7 @@ mod tests {
         let error = open(&target, OFlags::RDONLY).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot open /nonexistent/file: No such file or directory (os error 2)"
+            "cannot open /nonexistent/file: No such file or directory"
         );
     }
 }

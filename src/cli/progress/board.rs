@@ -4,7 +4,9 @@
 //! word says too.
 
 use stackrace_base::unit;
-use stackrace_show::report::{Standing, Standings, Style, Styled, columns_of, cut, on_one_line};
+use stackrace_show::report::{
+    Standing, Standings, Style, Styled, columns_of, cut, cut_at_blank, on_one_line, wrap,
+};
 use stackrace_study::study::ROUNDS_MAX;
 
 /// Columns that are used at most.
@@ -73,7 +75,12 @@ pub(super) fn lines(board: &Board, columns: usize) -> Styled {
             all.add(Style::Plain, "\n");
         }
         // As it will be seen: names of others may hold what is no text.
-        let text = cut(on_one_line(&line.text).trim_end(), width);
+        let text = on_one_line(&line.text);
+        // A row ends with columns, a sentence with words.
+        let cut = line
+            .of
+            .map_or(cut_at_blank as fn(&str, usize) -> String, |_| cut);
+        let text = cut(text.trim_end(), width);
         match (line.of, text.char_indices().nth(1)) {
             (Some(of), Some((at, _))) => {
                 let (mark, rest) = text.split_at(at);
@@ -91,20 +98,19 @@ fn race(board: &Board, width: usize) -> String {
     let (done, all) = board.trials;
     // A trial that is repeated may push the count beyond what was planned.
     let filled = (done.min(all) as usize * BAR) / all.max(1) as usize;
-    let bar = format!("▕{}{}▏ ", "█".repeat(filled), " ".repeat(BAR - filled));
-    let line = |bar: &str| {
-        format!(
-            "{} {bar}{}{}",
-            round(board.round, board.rounds_max),
-            unit::long_time(board.elapsed_s),
-            left(board.left_s),
-        )
-    };
-    // What is left says more than the bar.
-    match line(&bar) {
-        whole if columns_of(&whole) <= width => whole,
-        _ => line("· "),
-    }
+    let bar = format!("▕{}{}▏", "█".repeat(filled), " ".repeat(BAR - filled));
+    let round = round(board.round, board.rounds_max);
+    let elapsed = unit::long_time(board.elapsed_s);
+    let left = left(board.left_s);
+    // What is left says more than what has passed, and both more than the bar.
+    let lines = [
+        format!("{round} {bar} {elapsed}{left}"),
+        format!("{round} · {elapsed}{left}"),
+        format!("{round}{left}"),
+    ];
+    let [_, _, last] = &lines;
+    let fitting = lines.iter().find(|line| columns_of(line) <= width);
+    fitting.unwrap_or(last).clone()
 }
 
 /// `round 3 of at most 12`; of a run that goes on until it is decided, `round 3`.
@@ -159,8 +165,9 @@ fn standings(board: &Board, width: usize) -> Vec<BoardLine> {
     let names = widest(|row| &row.name).min(room.max(8));
     let mut lines = Vec::new();
     if !board.standings.of.is_empty() {
-        let text = format!("  {} [{}]", board.standings.of, board.standings.interval);
-        lines.push(BoardLine::new(Style::Faint, text));
+        let text = format!("{} [{}]", board.standings.of, board.standings.interval);
+        let parts = wrap(&text, width.saturating_sub(2)).into_iter();
+        lines.extend(parts.map(|part| BoardLine::new(Style::Faint, format!("  {part}"))));
     }
     for row in &rows {
         let (mark, style) = match row.left {
@@ -280,6 +287,16 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_terminal_breaks_and_cuts_the_board_at_blanks() {
+        insta::assert_snapshot!(lines(&board(), 50).plain(), @"");
+        let mut long = board();
+        long.doing = "random read of the whole device · measure".to_owned();
+        let shown = lines(&long, 50).plain();
+        let now = shown.lines().find(|line| line.starts_with("now ")).unwrap();
+        assert!(now.ends_with(" …") && now.len() <= 52, "{now}");
+    }
+
+    #[test]
     fn what_was_answered_is_not_called_out() {
         let mut board = board();
         board.standings.rows[1].left = Some(Left {
@@ -326,7 +343,7 @@ mod tests {
             let text = lines(&board, columns).plain();
             let lines: Vec<&str> = text.lines().collect();
             assert!(lines.iter().all(|line| columns_of(line) <= columns.min(80)));
-            assert!(lines.len() <= ROWS_MAX + 5, "{text}");
+            assert!(lines.len() <= ROWS_MAX + 8, "{text}");
             assert_eq!(lines.iter().filter(|line| line.starts_with('▸')).count(), 1);
         }
     }

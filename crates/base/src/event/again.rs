@@ -36,11 +36,15 @@ const OF_SUDO: [&str; 6] = [
     "/bin",
 ];
 
-/// Tells where this program lies, which is typed at this machine; a second call changes nothing.
-pub fn program_is(path: &Path) {
+/// Words that were typed behind the name of this program; unset where nobody typed them.
+static TYPED: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Tells where this program lies, and the words typed behind its name at this machine; a second call changes nothing.
+pub fn program_is(path: &Path, words: impl Iterator<Item = OsString>) {
     if !sudo_finds(path) {
         let _ = BESIDE_SUDO.set(path.to_path_buf());
     }
+    let _ = TYPED.set(words.collect());
 }
 
 fn sudo_finds(path: &Path) -> bool {
@@ -50,10 +54,21 @@ fn sudo_finds(path: &Path) -> bool {
 
 /// The beginning of a command of this program as root: `sudo stackrace`, or its whole path where that is not found.
 pub fn sudo() -> String {
+    as_root(&[])
+}
+
+/// The command that was typed, as root: `sudo stackrace run study.toml`.
+pub fn again_as_root() -> String {
+    as_root(TYPED.get().map_or(&[], Vec::as_slice))
+}
+
+fn as_root(words: &[OsString]) -> String {
     let program = BESIDE_SUDO
         .get()
         .map_or(Path::new(PROGRAM), PathBuf::as_path);
-    shell(&[OsStr::new("sudo"), program.as_os_str()])
+    let command = [OsStr::new("sudo"), program.as_os_str()];
+    let words = words.iter().map(OsString::as_os_str);
+    shell(&command.into_iter().chain(words).collect::<Vec<_>>())
 }
 
 /// A command of this program as it is typed: words behind its name, and the store if this process was given one.
@@ -131,5 +146,7 @@ mod tests {
             assert!(!sudo_finds(Path::new(path)), "{path}");
         }
         assert_eq!(sudo(), "sudo stackrace", "nothing was told");
+        let words = ["run", "a b.toml"].map(OsString::from);
+        assert_eq!(as_root(&words), "sudo stackrace run 'a b.toml'");
     }
 }

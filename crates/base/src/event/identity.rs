@@ -1,6 +1,7 @@
 //! What a directory of the user's lies on, as values that are compared: a configuration is the same one
 //! in all rounds only if it lies on the same storage.
 
+use super::loop_file::LoopFile;
 use super::mount_options;
 use crate::unit;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub struct StorageIdentity {
     /// True if it is mounted read-only.
     #[serde(default)]
     pub read_only: bool,
-    /// Options in force, of the mount and of the file system; of these, only what changes figures is compared.
+    /// Options in force, of the mount and of the file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
     /// Number of the directory in its file system; `None` if its numbers do not last.
@@ -55,46 +56,6 @@ pub struct StorageIdentity {
     /// The start of the machine in which this was seen: device numbers hold no longer than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
-}
-
-/// The file below a loop device, whose own number is another one each time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoopFile {
-    /// Its path; the file that stood there is meant, wherever it is by now.
-    pub path: String,
-    /// Device number of the file system that it lies on: major, minor.
-    pub device: (u32, u32),
-    /// Its number in that file system; 0 if it was removed there, or only its path is told.
-    pub inode: u64,
-    /// Its size: one that is cut off under its mount holds something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-}
-
-impl LoopFile {
-    /// The file as far as the kernel's own line on a loop device tells it.
-    pub fn by_path(told: &str) -> Self {
-        let path = told.trim_end_matches('\n');
-        let marked = path
-            .strip_suffix(')')
-            .and_then(|path| path.rsplit_once(" ("));
-        let removed = marked.filter(|(_, how)| *how == "deleted");
-        Self {
-            path: removed.map_or(path, |(path, _)| path).to_owned(),
-            device: (0, 0),
-            inode: 0,
-            bytes: None,
-        }
-    }
-
-    /// Returns true if it is the same file, as far as both tell it.
-    fn is_same(&self, now: &Self) -> bool {
-        let same = match self.inode == 0 || now.inode == 0 {
-            true => self.path == now.path,
-            false => (self.device, self.inode) == (now.device, now.inode),
-        };
-        same && !unlike(self.bytes, now.bytes)
-    }
 }
 
 /// The numbers (GUID) by which ZFS knows a pool and a dataset, whatever their names.
@@ -134,20 +95,9 @@ impl RemoteExport {
     }
 }
 
-/// A trial whose storage was not the same all the time: what was there, and what is there now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExchangedStorage {
-    /// The machine that saw it, as the command line calls it; `None` for the one that the run was begun on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
-    /// Storage the configuration lay on when it was first set up, or when the trial began.
-    pub before: StorageIdentity,
-    /// Storage there now; `None` if the directory is not there any more.
-    #[serde(default)]
-    pub now: Option<StorageIdentity>,
-    /// True if a file is in the directory's place.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub file: bool,
+/// Returns true if a file system ends when it is unmounted.
+pub fn is_in_memory(file_system: &str) -> bool {
+    ["tmpfs", "ramfs"].contains(&file_system)
 }
 
 /// Both values, where both are known and differ.
@@ -165,7 +115,6 @@ impl StorageIdentity {
     /// Returns true if it is the same directory on the same storage.
     pub fn is_same(&self, now: &Self) -> bool {
         self.is_same_storage(now)
-            && self.read_only == now.read_only
             && self.mounted_otherwise(now).is_none()
             && !self.leads_elsewhere(now)
             && !unlike(self.inode, now.inode)
@@ -178,11 +127,35 @@ impl StorageIdentity {
         self.inode.zip(now.inode).is_none() && self.directory != now.directory
     }
 
-    /// How it was mounted, and how it is now, where that changes what is measured.
+    /// How it was mounted, and how it is now, where that may change what is measured.
     fn mounted_otherwise(&self, now: &Self) -> Option<(String, String)> {
-        let (was, now) = self.options.as_ref().zip(now.options.as_ref())?;
-        let (was, now) = mount_options::changed(was, now);
-        (!was.is_empty()).then(|| (was.join(" and "), now.join(" and ")))
+        if self.read_only != now.read_only {
+            let how = |it: &Self| {
+                if it.read_only {
+                    "read-only"
+                } else {
+                    "writable"
+                }
+            };
+            return Some((how(self).to_owned(), how(now).to_owned()));
+        }
+        let options = self.options.as_ref().zip(now.options.as_ref());
+        let options = options.and_then(|(was, now)| mount_options::changed(was, now));
+        let files = self.loop_file.as_ref().zip(now.loop_file.as_ref());
+        options.or_else(|| files.and_then(|(was, now)| was.changed(now)))
+    }
+
+    /// Returns true if it is the same storage that is only mounted otherwise.
+    pub(super) fn is_remounted(&self, now: &Self) -> bool {
+        let elsewhere = !self.is_same_storage(now) || self.leads_elsewhere(now);
+        !elsewhere && self.mounted_otherwise(now).is_some()
+    }
+
+    /// Returns true if the data are lost when the machine is switched off.
+    pub fn is_in_memory(&self) -> bool {
+        let below = self.loop_file.as_ref();
+        let below = below.and_then(|file| file.file_system.as_deref());
+        is_in_memory(below.unwrap_or(&self.file_system))
     }
 
     /// The same of the storage alone.
@@ -236,15 +209,7 @@ impl StorageIdentity {
         if self.leads_elsewhere(now) {
             return Some(format!("{directory} leads to {} now", now.directory));
         }
-        let how = |read_only| if read_only { "read-only" } else { "writable" };
-        let mounted = match self.read_only == now.read_only {
-            false => Some((
-                how(self.read_only).to_owned(),
-                how(now.read_only).to_owned(),
-            )),
-            true => self.mounted_otherwise(now),
-        };
-        if let Some((was, is)) = mounted {
+        if let Some((was, is)) = self.mounted_otherwise(now) {
             return Some(format!(
                 "{directory} was mounted {was} and is now mounted {is}"
             ));
@@ -262,37 +227,6 @@ impl StorageIdentity {
             "{directory} is another directory than before (it was {}, and is now {is})",
             told(self)
         ))
-    }
-}
-
-impl ExchangedStorage {
-    /// Advice about it; `resume` then measures again what failed because of it.
-    pub const ADVICE: &str = "bring back what was there";
-
-    /// The same as a machine says it; one that is named already stays so.
-    pub fn seen_by(self, machine: Option<&str>) -> Self {
-        let machine = self.machine.or(machine.map(str::to_owned));
-        Self { machine, ..self }
-    }
-
-    /// Storage that was there before and that is there now.
-    pub fn told(&self) -> String {
-        let told = match &self.now {
-            Some(now) => self.before.difference(now),
-            None => None,
-        };
-        let told = told.unwrap_or_else(|| {
-            let now = match self.file {
-                true => "is a file now",
-                false => "is not there any more",
-            };
-            format!("{} was on {} and {now}", self.before.directory, self.before)
-        });
-        let on = match &self.machine {
-            Some(machine) => format!(" on {machine}"),
-            None => String::new(),
-        };
-        format!("the storage was exchanged{on}: {told}")
     }
 }
 
@@ -394,17 +328,24 @@ mod tests {
         let was = ext4();
         let mut now = ext4();
         now.options = Some(vec!["rw".into(), "sync".into(), "relatime".into()]);
-        let said = "/mnt/a/d was mounted with async and is now mounted with sync";
+        let said = "/mnt/a/d was mounted without sync and is now mounted with sync";
         assert_eq!(was.difference(&now).as_deref(), Some(said));
         // A log of an older version, and a system that shows no mounts.
         now.options = None;
         assert!(was.is_same(&now) && now.is_same(&was));
-        now.options = Some(vec![
-            "rw".into(),
-            "relatime".into(),
-            "errors=continue".into(),
-        ]);
-        assert!(was.is_same(&now));
+    }
+
+    #[test]
+    fn a_file_in_memory_below_a_loop_device_is_memory() {
+        let on = |file_system: &str| StorageIdentity {
+            loop_file: Some(LoopFile {
+                file_system: Some(file_system.into()),
+                ..LoopFile::at("/run/a.img")
+            }),
+            ..ext4()
+        };
+        assert!(on("tmpfs").is_in_memory() && !on("xfs").is_in_memory());
+        assert!(!ext4().is_in_memory());
     }
 
     #[test]
@@ -484,16 +425,15 @@ mod tests {
             ..ext4()
         };
         let known = |path: &str, inode| LoopFile {
-            path: path.into(),
             device: (8, 1),
             inode,
             bytes: Some(64),
+            ..LoopFile::at(path)
         };
         let was = lying_in(known("/a.img", 5));
         // Removed while it is mounted, and told by a shell, which knows the path alone.
-        assert!(was.is_same(&lying_in(LoopFile::by_path("/a.img (deleted)\n"))));
-        assert!(was.is_same(&lying_in(LoopFile::by_path("/a.img\n"))));
-        assert!(!was.is_same(&lying_in(LoopFile::by_path("/b.img (deleted)\n"))));
+        assert!(was.is_same(&lying_in(LoopFile::at("/a.img"))));
+        assert!(!was.is_same(&lying_in(LoopFile::at("/b.img"))));
         assert!(!was.is_same(&lying_in(known("/a.img", 6))));
         let cut_off = LoopFile {
             bytes: Some(0),
@@ -508,10 +448,9 @@ mod tests {
             device: Some((7, minor)),
             source: format!("/dev/loop{minor}"),
             loop_file: Some(LoopFile {
-                path: "/srv/a.img".into(),
                 device: (254, 0),
                 inode,
-                bytes: None,
+                ..LoopFile::at("/srv/a.img")
             }),
             ..ext4()
         };
@@ -534,48 +473,5 @@ mod tests {
         assert_eq!(told("//box/share/x"), both("box", "share/x"));
         assert_eq!(told("/dev/sda1"), None);
         assert_eq!(told("tank/data"), None);
-    }
-
-    #[test]
-    fn what_was_there_and_what_is_there_is_said() {
-        let (before, mut now) = (ext4(), ext4());
-        now.read_only = true;
-        let said = |now| {
-            ExchangedStorage {
-                machine: None,
-                before: before.clone(),
-                now,
-                file: false,
-            }
-            .told()
-        };
-        let there = ExchangedStorage {
-            machine: Some("node2".into()),
-            before: before.clone(),
-            now: None,
-            file: false,
-        };
-        let told = there.told();
-        assert!(
-            told.starts_with("the storage was exchanged on node2: /mnt/a/d was on ext4"),
-            "{told}"
-        );
-        assert!(
-            said(Some(now.clone())).contains("was mounted writable and is now mounted read-only")
-        );
-        now.file_system = "tmpfs".into();
-        let told = said(Some(now));
-        assert!(
-            told.contains(
-                "was on ext4 (/dev/loop0, device 7:0, mounted at /mnt/a) and is now on tmpfs"
-            ),
-            "{told}"
-        );
-        assert!(said(None).contains("is not there any more"));
-        let file = ExchangedStorage {
-            file: true,
-            ..there
-        };
-        assert!(file.told().ends_with(" and is a file now"));
     }
 }

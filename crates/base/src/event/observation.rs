@@ -2,7 +2,7 @@
 
 use super::client::ClientsTogether;
 use super::counted::Counted;
-use super::identity::ExchangedStorage;
+use super::exchanged::ExchangedStorage;
 use crate::unit;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -141,9 +141,9 @@ impl FailureCause {
 impl Observation {
     /// Advice to the user about its failure: one clause that begins with a verb; empty if there is none.
     pub fn next(&self) -> &str {
-        match self.exchanged {
+        match &self.exchanged {
             // Whatever failed because of it has its own advice, which would not help.
-            Some(_) => ExchangedStorage::ADVICE,
+            Some(exchanged) => exchanged.advice(),
             None => &self.advice,
         }
     }

@@ -1,7 +1,7 @@
 //! Why a file or directory is not used.
 
 use crate::event::shell;
-use crate::unit::ShownPath;
+use crate::unit::{InWords, ShownPath};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
     /// The system refused something.
-    #[error("cannot {tried} {}: {source}", path.shown())]
+    #[error("cannot {tried} {}: {}", path.shown(), source.in_words())]
     System {
         /// Operation that was tried, as a verb: `open`.
         tried: &'static str,

@@ -9,6 +9,7 @@ mod whole;
 
 pub use far::far;
 pub use rounded::{Rounded, decimals, percent, percent_rounded};
+pub use stackrace_engine::limit::InWords;
 pub use stackrace_engine::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
 pub use whole::whole_time;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustix::thread::{CapabilitySet, capabilities};
-use stackrace_base::event::sudo;
+use stackrace_base::event::again_as_root;
 use stackrace_base::failure::Failure;
 use stackrace_trace::trace::ARCHITECTURE;
 
@@ -85,8 +85,8 @@ impl KernelSeen {
                 "record loads programs into the kernel, and this process may not",
             )
             .next(format!(
-                "run it as root: {} record …; in a container, on the machine itself",
-                sudo()
+                "run it as root, in a container on the machine itself: {}",
+                again_as_root()
             )));
         }
         if !self.processes.is_empty() && self.processes != FIRST_PROCESSES {

@@ -1,5 +1,6 @@
 //! One recording, from the first look to the last event.
 
+use stackrace_base::unit::InWords;
 use std::fs::File;
 use std::io::BufWriter;
 use std::os::unix::ffi::OsStrExt;
@@ -93,8 +94,12 @@ pub fn record(
     let processes = request.target.processes()?;
     let below = request.below.canonicalize();
     let below = below.map_err(|error| {
-        Failure::usage(format!("--below {}: {error}", request.below.shown()))
-            .next("name the directory with the application's data")
+        Failure::usage(format!(
+            "--below {}: {error}",
+            request.below.shown(),
+            error = error.in_words()
+        ))
+        .next("name the directory with the application's data")
     })?;
     let mount = LocalHost::new(Arc::new(|_| ())).mount_of(&below);
     let mount = mount.map_err(|error| Failure::unable(error.to_string()))?;
@@ -129,7 +134,9 @@ impl Output {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let failed = |error: std::io::Error| Failure::usage(format!("-o {shown}: {error}"));
+        let failed = |error: std::io::Error| {
+            Failure::usage(format!("-o {shown}: {error}", error = error.in_words()))
+        };
         let folder = folder.canonicalize().map_err(failed)?;
         // Its own writes would slow the application down on the same directory.
         if folder.starts_with(below) {
@@ -203,11 +210,16 @@ fn key() -> Result<NameKey, Failure> {
     let mut key = [0; 32];
     let mut random = File::open("/dev/urandom").map_err(|error| {
         Failure::unable(format!(
-            "could not open /dev/urandom for the key of names: {error}"
+            "could not open /dev/urandom for the key of names: {error}",
+            error = error.in_words()
         ))
     })?;
-    std::io::Read::read_exact(&mut random, &mut key)
-        .map_err(|error| Failure::unable(format!("could not read /dev/urandom: {error}")))?;
+    std::io::Read::read_exact(&mut random, &mut key).map_err(|error| {
+        Failure::unable(format!(
+            "could not read /dev/urandom: {error}",
+            error = error.in_words()
+        ))
+    })?;
     Ok(NameKey(key))
 }
 

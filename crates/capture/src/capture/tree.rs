@@ -1,5 +1,6 @@
 //! The tree below the recorded directory, as it is before the recording.
 
+use stackrace_base::unit::InWords;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,11 @@ use stackrace_trace::trace::{Compiler, EntryKind, KeptEntry, ROOT};
 /// The directory cannot be read, or there are more names than a trace takes.
 pub(super) fn named(directory: &Path, compiler: &mut Compiler) -> Result<Vec<KeptEntry>, Failure> {
     let unread = |error: std::io::Error| {
-        Failure::unable(format!("could not read {}: {error}", directory.shown()))
+        Failure::unable(format!(
+            "could not read {}: {error}",
+            directory.shown(),
+            error = error.in_words()
+        ))
     };
     let root = std::fs::symlink_metadata(directory).map_err(unread)?;
     std::fs::read_dir(directory).map_err(unread)?;

@@ -6,6 +6,7 @@
 //! left when it is divided by the number of chunks. As that number is even, only even chunks are
 //! ever updated.
 
+use crate::limit::InWords;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 
@@ -173,7 +174,7 @@ impl BonnieRun<'_> {
     pub(super) fn seeks(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         let pipe_fault = |error: &std::io::Error| {
-            let detail = format!("a pipe for the tickets: {error}");
+            let detail = format!("a pipe for the tickets: {error}", error = error.in_words());
             refusal(Op::Open, &plan.directory, errno_of(error), detail)
         };
         let (reader, mut writer) = std::io::pipe().map_err(|error| pipe_fault(&error))?;

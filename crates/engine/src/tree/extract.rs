@@ -8,6 +8,7 @@
 //! itself made there: no absolute name, no `..`, no way through a symbolic link. Entries that tar
 //! would skip or warn about are errors: skipping them would make the extraction look faster.
 
+use crate::limit::InWords;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -267,7 +268,8 @@ impl Extractor<'_> {
                 name => format!(" within entry {name:?}"),
             };
             let detail = format!(
-                "{error}{within}; the archive is damaged, or it is compressed or no tar archive"
+                "{error}{within}; the archive is damaged, or it is compressed or no tar archive",
+                error = error.in_words()
             );
             refusal(Op::Read, self.archive, Errno::INVAL, detail)
         };

@@ -11,6 +11,7 @@ use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_le
 
 use super::fragment::times_rounded;
 use super::statement::{Interval, More};
+use super::still;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
 use stackrace_base::unit::{self, Rounded, counted, listed_names};
@@ -53,6 +54,9 @@ pub struct RequiredRow {
     /// they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
+    /// True if the figure is the same to the last digit in every round, as no measurement is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub still: bool,
     /// Logarithms of value over bound, one for each round.
     #[serde(skip)]
     logs: Vec<f64>,
@@ -66,7 +70,7 @@ impl RequiredRow {
     pub fn words(&self) -> String {
         let shown = |value: f64| unit::of_metric(&self.metric.unit, value);
         let bound = format!("required {} {}", self.limit.words(), shown(self.bound));
-        let few = self.few_words();
+        let few = format!("{}{}", self.few_words(), self.still_words());
         let Some(value) = self.value else {
             return format!("{}: no figure yet, {bound}{few}", self.metric.name);
         };
@@ -96,6 +100,14 @@ impl RequiredRow {
             self.metric.name,
             shown(value.estimate)
         )
+    }
+
+    /// Doubt about a figure that never moves; empty if it does.
+    fn still_words(&self) -> String {
+        match self.still {
+            true => format!("; but it has {}", still::DOUBT),
+            false => String::new(),
+        }
     }
 
     /// Why a quantile cannot say that it is enough; empty if it can.
@@ -134,15 +146,15 @@ fn row(
         workload: required.workload,
         metric: required.metric,
     };
+    let value = |at| table.value(configuration, required.workload, required.metric, at);
     let rounds = 0..table.rounds_of(configuration);
-    let values: Vec<(f64, f64)> = rounds
-        .filter_map(|at| {
-            let value = table.value(configuration, required.workload, required.metric, at)?;
-            Some((value, table.log_step(configuration, figure, at)))
-        })
-        .collect();
-    let log_step = values.iter().map(|(_, step)| *step).fold(0.0, f64::max);
-    let values: Vec<f64> = values.into_iter().map(|(value, _)| value).collect();
+    let rounds: Vec<usize> = rounds.filter(|at| value(*at).is_some()).collect();
+    let steps = rounds
+        .iter()
+        .map(|at| table.log_step(configuration, figure, *at));
+    let log_step = steps.fold(0.0, f64::max);
+    let values: Vec<f64> = rounds.iter().filter_map(|at| value(*at)).collect();
+    let still = still::is_still(table, configuration, figure, &rounds);
     let (value, enough) = match table.evidence.imported {
         true => (None, Enough::Open),
         false => judged(&values, log_step, required, alpha(table)),
@@ -167,6 +179,7 @@ fn row(
         value,
         enough,
         operations,
+        still,
         logs: values
             .iter()
             .map(|value| ln(value / required.bound))

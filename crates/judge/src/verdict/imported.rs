@@ -3,6 +3,7 @@
 use super::answer::VerdictGrounds;
 use super::fragment::times;
 use super::statement::Comparison;
+use super::still;
 use stackrace_base::event::RunStarted;
 
 /// The ratios of imported results, with what they are worth.
@@ -31,7 +32,8 @@ pub(super) fn sentence(judged: &VerdictGrounds<'_>, head: &RunStarted, over: &st
         }
         _ => "; the runs are not paired, so there is no verdict",
     };
-    format!("Imported, not measured here: {ratios}{worth}.")
+    let doubt = still::clause(judged.overall.iter());
+    format!("Imported, not measured here: {ratios}{worth}{doubt}.")
 }
 
 /// `b is 1.23 x as fast as a; one run each, so no interval`

@@ -9,8 +9,8 @@ use stackrace_base::event::RunStarted;
 use stackrace_base::unit::listed_names;
 use stackrace_stats::resolution;
 
-/// Rounds with equal figures from which on it is no chance.
-const SAME_ROUNDS_MIN: usize = 2;
+/// Rounds, or imported runs, with equal figures from which on it is no chance.
+const SAME_ROUNDS_MIN: usize = 3;
 
 /// Share of the margin that a step may have at most: coarser figures are often equal.
 const FINE: f64 = 0.1;
@@ -21,32 +21,42 @@ pub(super) fn sides(
     sides: &Sides,
     figure: ComparedFigure,
 ) -> Vec<String> {
-    // A single workload is the overall figure; that of several is as still as they are.
-    let figure = match figure {
-        ComparedFigure::Overall if table.workloads() == 1 => ComparedFigure::primary(0),
-        figure => figure,
-    };
-    if figure == ComparedFigure::Overall || !figure.is_printed(table.evidence) {
-        return Vec::new();
-    }
     let rounds = sides.rounds(table, figure);
-    if rounds.len() < SAME_ROUNDS_MIN {
-        return Vec::new();
-    }
-    let fine = table.evidence.head.decide.margin * FINE;
-    // To the last bit: what is printed alike is read alike.
-    let still = |t: &usize| {
-        let first = table.ln(*t, figure, rounds[0]);
-        let step = table.log_step(*t, figure, rounds[0]);
-        let mut all = rounds.iter();
-        resolution::share(step) <= fine && all.all(|at| table.ln(*t, figure, *at) == first)
-    };
+    let still = |t: &usize| is_still(table, *t, figure, &rounds);
     let both = [(&sides.a, &sides.a_name), (&sides.b, &sides.b_name)];
     let both = both.into_iter();
     both.filter(|(side, _)| side.iter().all(still))
         .map(|(_, name)| name.clone())
         .collect()
 }
+
+/// Returns true if a figure of a configuration is the same in all of these rounds, to the last of many digits.
+pub(super) fn is_still(
+    table: &ObservationTable<'_>,
+    configuration: usize,
+    figure: ComparedFigure,
+    rounds: &[usize],
+) -> bool {
+    // A single workload is the overall figure; that of several is as still as they are.
+    let figure = match figure {
+        ComparedFigure::Overall if table.workloads() == 1 => ComparedFigure::primary(0),
+        figure => figure,
+    };
+    let printed = figure != ComparedFigure::Overall && figure.is_printed(table.evidence);
+    if !printed || rounds.len() < SAME_ROUNDS_MIN {
+        return false;
+    }
+    let fine = table.evidence.head.decide.margin * FINE;
+    let step = table.log_step(configuration, figure, rounds[0]);
+    let first = table.ln(configuration, figure, rounds[0]);
+    let mut all = rounds.iter();
+    // To the last bit: what is printed alike is read alike.
+    resolution::share(step) <= fine && all.all(|at| table.ln(configuration, figure, *at) == first)
+}
+
+/// Doubt about one configuration, as a clause.
+pub(super) const DOUBT: &str =
+    "the same figure to the last digit every time, as no measurement has";
 
 /// Notes for the reader, once for each workload.
 pub(super) fn notes<'a>(
@@ -95,7 +105,7 @@ fn said(names: &[&str]) -> String {
         [one] => format!("{one} has"),
         all => format!("{} each have", listed_names(all)),
     };
-    format!("{have} the same figure to the last digit in every round, as no measurement has")
+    format!("{have} {DOUBT}")
 }
 
 #[cfg(test)]
@@ -126,7 +136,7 @@ mod tests {
     fn a_figure_that_never_moves_is_doubted_in_the_verdict_whatever_the_other_one_does() {
         let (still, moves) = ([10.0; 5], [12.0, 12.1, 11.9, 12.05, 12.0]);
         let doubt =
-            "; but a has the same figure to the last digit in every round, as no measurement has.";
+            "; but a has the same figure to the last digit every time, as no measurement has.";
         let one = judged(still, moves, [1e-4; 2]);
         assert!(one.sentence.ends_with(doubt), "{}", one.sentence);
         let told = |verdict: &Verdict| -> Vec<String> {

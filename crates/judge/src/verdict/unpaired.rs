@@ -12,7 +12,7 @@ use stackrace_stats::resolution;
 use super::separate::{self, RUNS_MIN, RunLogs, Side};
 use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{fragment, work};
+use super::{fragment, still, work};
 use crate::published::distinct;
 use stackrace_base::event::{Better, Fact, MetricHead, WorkloadHead};
 use stackrace_results::record::Record;
@@ -74,6 +74,12 @@ pub(super) fn comparison(
             .map(|at| table.log_step(configuration, figure, at))
             .collect()
     };
+    let still = [a, b].into_iter().filter(|t| {
+        let rounds = 0..table.rounds.len();
+        let has = rounds.filter(|at| table.ln(*t, figure, *at).is_some());
+        still::is_still(table, *t, figure, &has.collect::<Vec<_>>())
+    });
+    let still = still.map(|t| head.configurations[t].name.clone());
     let (logs_a, logs_b) = (logs(a), logs(b));
     let resolution = coarser(&steps(a), &steps(b));
     let ratio = ratio(&logs_a, &logs_b, resolution);
@@ -96,7 +102,7 @@ pub(super) fn comparison(
         robust: None,
         order_effect: None,
         coarse,
-        still: Vec::new(),
+        still: still.collect(),
         logs: Vec::new(),
     }
 }

@@ -5,8 +5,8 @@ use super::error::LayerError;
 use super::parts::Mounted;
 use super::setup::Setup;
 use super::zfs;
-use stackrace_base::event::{ExchangedStorage, StorageIdentity};
-use stackrace_machine::host::identity::{is_in_memory, of_mount};
+use stackrace_base::event::{ExchangedStorage, StorageIdentity, is_in_memory};
+use stackrace_machine::host::identity::of_mount;
 use stackrace_machine::host::{Host, HostError, MountInfo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -83,18 +83,9 @@ impl Ground {
         found.transpose()
     }
 
-    /// The exchange of what lies at a mount point inside: it was on this ground, and is on what is mounted there.
-    pub(super) fn covered_by(&self, mount: &MountInfo) -> ExchangedStorage {
-        let before = self.own.as_ref().or(self.named.last());
-        ExchangedStorage {
-            machine: None,
-            before: StorageIdentity {
-                directory: mount.mount_point.to_string_lossy().into_owned(),
-                ..before.cloned().unwrap_or_default()
-            },
-            now: Some(of_mount(&mount.mount_point, mount, None)),
-            file: false,
-        }
+    /// The storage that the workload's directory lies on; `None` if it cannot be told.
+    pub(super) fn of_workload(&self) -> Option<&StorageIdentity> {
+        self.own.as_ref().or(self.named.last())
     }
 
     /// The storage the stack was set up on against what it lay on when it was first set up; `None`
@@ -185,6 +176,29 @@ pub fn looked_again(
     let exchanged = compared(before, host.identity_of(path).ok())?;
     let file = exchanged.now.is_none() && host.exists(path) && !host.is_dir(path);
     Some(ExchangedStorage { file, ..exchanged })
+}
+
+/// What is mounted below a private directory, which was empty when it was made: it hides a part of the data. `None` if
+/// nothing is, or the mounts are not shown; `before` is the storage that the directory lies on.
+pub fn covered(
+    host: &dyn Host,
+    directory: &Path,
+    before: Option<&StorageIdentity>,
+) -> Option<ExchangedStorage> {
+    let directory = host.canonical(directory).ok()?;
+    let below = |mount: &MountInfo| {
+        mount.mount_point != directory && mount.mount_point.starts_with(&directory)
+    };
+    let over = host.mounts().ok()?.into_iter().find(below)?;
+    Some(ExchangedStorage {
+        machine: None,
+        before: StorageIdentity {
+            directory: over.mount_point.to_string_lossy().into_owned(),
+            ..before.cloned().unwrap_or_default()
+        },
+        now: Some(of_mount(&over.mount_point, &over, None)),
+        file: false,
+    })
 }
 
 /// Adds the name of the machine, where it is not the first one.

@@ -70,7 +70,7 @@ pub use cut::CutOf;
 pub use error::StackError;
 pub use examined::Examined;
 pub use gives::{Danger, GivesKind, Takes};
-pub use ground::{exchanged_below, first_look, looked_again};
+pub use ground::{covered, exchanged_below, first_look, looked_again};
 pub use layer::{FileData, LaidOutData, Layer, LayerCommand, LayerKind};
 pub use script::needs_command;
 pub use site::Site;

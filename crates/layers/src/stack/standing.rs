@@ -4,12 +4,12 @@
 use crate::stack::common::{line, place};
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
-use crate::stack::ground::{Ground, on};
+use crate::stack::ground::{Ground, covered, on};
 use crate::stack::parts::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity, again};
 use stackrace_base::owned::held::HeldDir;
-use stackrace_machine::host::{Host, HostError, MountInfo};
+use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{self, undo_entries, unmount, until_free};
 use std::path::{Path, PathBuf};
 
@@ -105,18 +105,8 @@ impl StandingStack {
     /// One of its machines does not answer.
     pub fn exchanged(&self, host: &dyn Host) -> Result<Option<ExchangedStorage>, HostError> {
         let exchanged = self.lies_on.exchanged(host)?;
-        Ok(exchanged.or_else(|| self.covered(host)))
-    }
-
-    /// What is mounted below the directory of the workload, which was empty when the stack was set up; `None` if
-    /// nothing is, or the mounts are not shown.
-    fn covered(&self, host: &dyn Host) -> Option<ExchangedStorage> {
-        let directory = host.canonical(self.known_directory()).ok()?;
-        let below = |mount: &MountInfo| {
-            mount.mount_point != directory && mount.mount_point.starts_with(&directory)
-        };
-        let over = host.mounts().ok()?.into_iter().find(below)?;
-        Some(self.lies_on.covered_by(&over))
+        let covered = || covered(host, self.known_directory(), self.lies_on.of_workload());
+        Ok(exchanged.or_else(covered))
     }
 
     /// Tells which state of a layer is another one than when it was set up; `None` if all are as they were.

@@ -1,5 +1,6 @@
 //! Reads all files of a directory, sector by sector.
 
+use stackrace_base::unit::InWords;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -144,7 +145,7 @@ fn file(path: &Path) -> SeenObject {
         Ok(content) => sectors(&content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => SeenObject::Absent,
         // EIO after a cut is damage like any other: it must not end the check.
-        Err(error) => SeenObject::Unreadable(error.to_string()),
+        Err(error) => SeenObject::Unreadable(error.in_words()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a workload is: its kind, what it costs, where it works.
 
+use stackrace_base::unit::InWords;
 use std::any::Any;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -372,14 +373,14 @@ impl WorkloadKind {
 pub fn trouble<E: Display + 'static>(error: E) -> WorkloadError {
     WorkloadError {
         cause: cause_of(&error),
-        said: error.to_string(),
+        said: said(&error),
     }
 }
 
 /// The same of a file, which the system's error does not name.
 pub fn trouble_at(path: &Path, error: std::io::Error) -> WorkloadError {
     WorkloadError {
-        said: format!("{}: {error}", path.shown()),
+        said: format!("{}: {error}", path.shown(), error = error.in_words()),
         ..trouble(error)
     }
 }
@@ -387,9 +388,15 @@ pub fn trouble_at(path: &Path, error: std::io::Error) -> WorkloadError {
 /// The same with what to do about it, which begins with a verb.
 pub fn advised<E: Display + 'static>(error: E, next: &str) -> WorkloadError {
     WorkloadError {
-        said: format!("{error}; {next}"),
+        said: format!("{}; {next}", said(&error)),
         ..trouble(error)
     }
+}
+
+/// An error in words, whatever it is.
+fn said<E: Display + 'static>(error: &E) -> String {
+    let of_system = (error as &dyn Any).downcast_ref::<std::io::Error>();
+    of_system.map_or_else(|| error.to_string(), InWords::in_words)
 }
 
 /// Cause of an error of a kind that has it as a value. One place, so that no workload forgets it.

@@ -186,8 +186,13 @@ impl PostgresServer<'_> {
         if number.is_some_and(|number| number.trim().parse::<u32>().is_ok()) {
             return Ok(None);
         }
-        std::fs::remove_file(&path)
-            .map_err(|error| trouble(format!("remove {}: {error}", path.shown())))?;
+        std::fs::remove_file(&path).map_err(|error| {
+            trouble(format!(
+                "remove {}: {error}",
+                path.shown(),
+                error = error.in_words()
+            ))
+        })?;
         Ok(Some(format!("rm {DATA}/{LOCK}")))
     }
 

@@ -3,6 +3,7 @@
 //! The file is made before the clock starts, or one the user names is copied onto the stack; it is
 //! read cold, as every phase starts. `stackrace load FILE read-file` reads a file where it lies.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,7 @@ pub(super) fn real_file(settings: &Settings) -> Result<Option<(PathBuf, u64)>, R
     match std::fs::metadata(&from) {
         Ok(about) if about.is_file() && about.len() > 0 => Ok(Some((from.into(), about.len()))),
         Ok(_) => Err(format!("{from} is no regular file with something in it")),
-        Err(error) => Err(format!("{from}: {error}")),
+        Err(error) => Err(format!("{from}: {error}", error = error.in_words())),
     }
     .map_err(|message| {
         let help = "name an existing file; it is only read";

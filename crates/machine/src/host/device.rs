@@ -5,6 +5,7 @@
 //! device. Whether a device holds data is found out by reading it ([`content`]): a list of known
 //! signatures is never complete.
 
+use super::identity::backing_path;
 use super::{HostError, reading};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
@@ -214,10 +215,8 @@ fn loops_on(ours: &[u64], whole: &Path) -> Vec<String> {
             continue;
         };
         let is_itself = about.canonicalize().is_ok_and(|path| path == own_name);
-        let path = backing
-            .trim_end_matches('\n')
-            .trim_end_matches(" (deleted)");
-        let on_device = device_at(Path::new(path)).is_some_and(|number| ours.contains(&number));
+        let on_device = device_at(Path::new(backing_path(&backing)))
+            .is_some_and(|number| ours.contains(&number));
         // Two loop devices on one file share its bytes without knowing of each other.
         if on_device || (!is_itself && same_file.as_ref() == Some(&backing)) {
             let offset = reading::text(&about.join("loop/offset")).unwrap_or_default();

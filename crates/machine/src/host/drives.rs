@@ -5,6 +5,7 @@ use super::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use stackrace_base::event::ServedCost;
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use stackrace_drives::power::Durability;
 use stackrace_drives::{Caching, Card, Drive, Fault, Faulty, Operation, Request, SECTOR};
@@ -262,7 +263,7 @@ fn content_room() -> Result<ContentRoom, String> {
     match shared_memory(CONTENT_BYTES)? {
         Some(path) => memory
             .with_host_file(&path)
-            .map_err(|error| format!("{}: {error}", path.shown())),
+            .map_err(|error| format!("{}: {error}", path.shown(), error = error.in_words())),
         None => Ok(memory),
     }
 }

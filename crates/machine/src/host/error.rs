@@ -3,7 +3,8 @@
 use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
-use stackrace_base::event::{FailureCause, shell, sudo};
+use stackrace_base::event::{FailureCause, again_as_root, shell};
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -165,7 +166,7 @@ impl HostError {
             path: path.to_path_buf(),
             kind: error.kind(),
             errno: error.raw_os_error(),
-            cause: error.to_string(),
+            cause: error.in_words(),
         }
     }
 
@@ -284,7 +285,7 @@ impl HostError {
 }
 
 fn as_root() -> String {
-    format!("run as root ({} …)", sudo())
+    format!("run it as root: {}", again_as_root())
 }
 
 /// The outcome of a failed command and its words, for `` `COMMAND` … ``.

@@ -30,11 +30,6 @@ pub fn has_lasting_inodes(file_system: &str) -> bool {
     LASTING_INODES.contains(&file_system)
 }
 
-/// Returns true if a file system ends when it is unmounted.
-pub fn is_in_memory(file_system: &str) -> bool {
-    ["tmpfs", "ramfs"].contains(&file_system)
-}
-
 /// Returns true if it keeps the time at which a directory was made.
 fn keeps_times(file_system: &str) -> bool {
     // An overlay tells the time of the directory below it.
@@ -94,7 +89,7 @@ pub(super) fn here(path: &Path) -> Result<StorageIdentity, HostError> {
             .and_then(|made| u64::try_from(made.as_nanos()).ok()),
         file_system_id: lasting_id(&mount.file_system, id),
         uuid: uuid(&mount),
-        loop_file: mounted_device(&mount).and_then(loop_file),
+        loop_file: mounted_device(&mount).and_then(|device| loop_file(device, LOOPS_MAX)),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
 }
@@ -106,20 +101,57 @@ fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
     Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
 }
 
+/// Path of the file below a loop device as `loop/backing_file` of the kernel tells it: without the mark of one that
+/// was removed.
+pub fn backing_path(told: &str) -> &str {
+    let path = told.trim_end_matches('\n');
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
+/// Directory of sysfs about a block device.
+pub fn about_device((major, minor): (u32, u32)) -> String {
+    format!("/sys/dev/block/{major}:{minor}")
+}
+
+/// The same of the settings of a loop device as the kernel tells them: `loop/dio`, `queue/logical_block_size`.
+pub fn set_up(file: LoopFile, direct_io: Option<&str>, sector_bytes: Option<&str>) -> LoopFile {
+    LoopFile {
+        direct_io: direct_io.map(|told| told.trim() == "1"),
+        sector_bytes: sector_bytes.and_then(|told| told.trim().parse().ok()),
+        ..file
+    }
+}
+
+/// Loop devices on files in file systems on loop devices that are followed down at most.
+const LOOPS_MAX: usize = 8;
+
 /// The file below a loop device; `None` if the device is another one.
-fn loop_file((major, minor): (u32, u32)) -> Option<LoopFile> {
-    let about = format!("/sys/dev/block/{major}:{minor}/loop/backing_file");
-    let shown = reading::text(Path::new(&about)).ok()?;
-    let told = LoopFile::by_path(&shown);
+fn loop_file(device: (u32, u32), loops_left: usize) -> Option<LoopFile> {
+    let about = |what: &str| reading::text(&Path::new(&about_device(device)).join(what)).ok();
+    let shown = about("loop/backing_file")?;
+    let [direct, sectors] = ["loop/dio", "queue/logical_block_size"].map(about);
+    let told = set_up(
+        LoopFile::at(backing_path(&shown)),
+        direct.as_deref(),
+        sectors.as_deref(),
+    );
     // One that was removed while it is in use is still the same one, and another may stand at its path.
-    Some(match std::fs::metadata(shown.trim_end_matches('\n')) {
-        Err(_) => told,
-        Ok(file) => LoopFile {
-            device: system::device_parts(file.dev()),
-            inode: file.ino(),
-            bytes: Some(file.len()).filter(|_| file.is_file()),
-            ..told
+    let path = Path::new(shown.trim_end_matches('\n'));
+    let Ok(file) = std::fs::metadata(path) else {
+        return Some(told);
+    };
+    let holds = reading::mount_of(path).ok();
+    let below = holds.as_ref().and_then(mounted_device);
+    let below = below.and_then(|device| loop_file(device, loops_left.checked_sub(1)?));
+    Some(LoopFile {
+        device: system::device_parts(file.dev()),
+        inode: file.ino(),
+        bytes: Some(file.len()).filter(|_| file.is_file()),
+        file_system: match below {
+            Some(below) => below.file_system,
+            None => holds.map(|mount| mount.file_system),
         },
+        ..told
     })
 }
 
@@ -146,6 +178,15 @@ mod tests {
         }
         assert_eq!(super::lasting_id("ext4", 7), Some(7));
         assert_eq!(super::lasting_id("nfs4", 0), None);
+    }
+
+    #[test]
+    fn a_file_below_a_loop_device_keeps_its_name_when_it_is_removed() {
+        assert_eq!(super::backing_path("/a.img (deleted)\n"), "/a.img");
+        assert_eq!(super::backing_path("/a.img\n"), "/a.img");
+        // Its mark stands once, at the end.
+        let odd = "/a (deleted).img (deleted) (deleted)";
+        assert_eq!(super::backing_path(odd), "/a (deleted).img (deleted)");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use stackrace_base::event::{CommandRun, StorageIdentity, again, shell};
 use stackrace_base::owned::OwnDir;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::InWords;
 use stackrace_engine::system::PLACE_ONLY;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -261,7 +262,7 @@ impl Host for LocalHost {
         let shown_output = match &ended {
             Ok(output) => output.clone(),
             Err(error) => Output {
-                stderr: error.to_string(),
+                stderr: error.in_words(),
                 ..Output::default()
             },
         };
@@ -278,7 +279,7 @@ impl Host for LocalHost {
         });
         ended.map_err(|error| HostError::NotStarted {
             command: shell(argv),
-            cause: error.to_string(),
+            cause: error.in_words(),
         })
     }
 

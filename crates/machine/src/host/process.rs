@@ -8,6 +8,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use stackrace_base::event::shell;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::{ShownPath, signs};
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::BTreeSet;
@@ -61,7 +62,7 @@ impl Process {
         let words = shell(command);
         let not_started = |error: std::io::Error| HostError::NotStarted {
             command: words.clone(),
-            cause: error.to_string(),
+            cause: error.in_words(),
         };
         let tool = command.first().map(OsString::as_os_str).unwrap_or_default();
         let tool = tool.to_string_lossy();
@@ -340,11 +341,20 @@ pub fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let number = number.ok_or_else(|| format!("{pid} is no process"))?;
     // Held from here on, so that the number cannot come to mean another process.
-    let held = hold_process(number)
-        .map_err(|errno| format!("process {pid} cannot be reached: {errno}"))?;
-    let wanted = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.shown()))?;
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .map_err(|error| format!("process {pid} cannot be looked at: {error}"))?;
+    let held = hold_process(number).map_err(|errno| {
+        format!(
+            "process {pid} cannot be reached: {errno}",
+            errno = errno.in_words()
+        )
+    })?;
+    let wanted = std::fs::metadata(file)
+        .map_err(|error| format!("{}: {error}", file.shown(), error = error.in_words()))?;
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).map_err(|error| {
+        format!(
+            "process {pid} cannot be looked at: {error}",
+            error = error.in_words()
+        )
+    })?;
     let holds = open.flatten().any(|entry| {
         let is_it =
             |found: std::fs::Metadata| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino());
@@ -356,8 +366,12 @@ pub fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
             file.shown()
         ));
     }
-    signal_held(&held, Signal::INT)
-        .map_err(|errno| format!("process {pid} cannot be signalled: {errno}"))
+    signal_held(&held, Signal::INT).map_err(|errno| {
+        format!(
+            "process {pid} cannot be signalled: {errno}",
+            errno = errno.in_words()
+        )
+    })
 }
 
 /// Most holders named in an error.

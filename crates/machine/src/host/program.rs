@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::InWords;
 use stackrace_engine::front::ended_for_memory;
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::VecDeque;
@@ -116,7 +117,7 @@ pub struct ProgramRun {
 pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let not_started = |error: std::io::Error| HostError::NotStarted {
         command: shell(call.argv),
-        cause: error.to_string(),
+        cause: error.in_words(),
     };
     let real = with_real_names(&call.directory.to_string_lossy());
     let mut start = to_start(call, &real)?;

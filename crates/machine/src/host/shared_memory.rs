@@ -1,5 +1,6 @@
 //! Files of the host that a guest reaches as memory of devices on its bus (QEMU's `ivshmem`).
 
+use stackrace_base::unit::InWords;
 use std::path::{Path, PathBuf};
 
 /// Directory in which the kernel shows devices.
@@ -14,7 +15,7 @@ const IDENTITY: [(&str, &str); 2] = [("vendor", "0x1af4"), ("device", "0x1110")]
 /// # Errors
 /// The system refuses.
 pub fn shared_memory(bytes: u64) -> Result<Option<PathBuf>, String> {
-    let failed = |error: std::io::Error| format!("{DEVICES}: {error}");
+    let failed = |error: std::io::Error| format!("{DEVICES}: {error}", error = error.in_words());
     let devices = std::fs::read_dir(DEVICES).map_err(failed)?;
     let is_it = |device: &Path| {
         let of_kind = IDENTITY.iter().all(|(name, wanted)| {

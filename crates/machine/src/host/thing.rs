@@ -2,6 +2,7 @@
 
 use super::{MountInfo, identity, tree};
 use serde::{Deserialize, Serialize};
+use stackrace_base::event::is_in_memory;
 use stackrace_engine::system;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -223,7 +224,7 @@ pub fn find(host: &dyn ThingReads, thing: &MadeThing, path: &Path) -> Whereabout
     };
     if own.is_empty() {
         // What was in memory is gone with its file system.
-        return match identity::is_in_memory(&thing.file_system) {
+        return match is_in_memory(&thing.file_system) {
             true => Whereabouts::Gone,
             false => Whereabouts::NotMounted,
         };
@@ -273,7 +274,7 @@ fn find_above(host: &dyn ThingReads, thing: &MadeThing, path: &Path) -> Whereabo
         .collect();
     let [nearest, ..] = own[..] else {
         // What was in memory is gone with its file system, if nothing hides that.
-        return match identity::is_in_memory(&thing.file_system) {
+        return match is_in_memory(&thing.file_system) {
             true => Whereabouts::Gone,
             false => Whereabouts::NotKnown,
         };

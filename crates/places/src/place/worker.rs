@@ -1,5 +1,6 @@
 //! What a worker does with studies: turns, plans, cleaning up. The other end of [`crate::place::workers`].
 
+use stackrace_base::unit::InWords;
 use stackrace_engine::window::SharedWindow;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -106,7 +107,9 @@ fn journal_directories(peers: &[Peer], host: &dyn Host, journal: &Journal) -> Re
 /// Returns what the window held when the guest was started; `None` if it held nothing.
 fn brought_along(window: &SharedWindow) -> Result<Option<CrashPackage>, Failure> {
     let bytes = window.read();
-    let bytes = bytes.map_err(|error| Failure::internal(format!("shared memory: {error}")))?;
+    let bytes = bytes.map_err(|error| {
+        Failure::internal(format!("shared memory: {error}", error = error.in_words()))
+    })?;
     // It is to be filled.
     if bytes.is_empty() {
         return Ok(None);
@@ -125,7 +128,8 @@ fn leave_behind(window: &SharedWindow, capture: Capture) -> Result<(), Failure> 
     let written = window.write(&package.to_bytes());
     written.map_err(|error| {
         Failure::internal(format!(
-            "what the drives were told to write does not leave the guest: {error}"
+            "what the drives were told to write does not leave the guest: {error}",
+            error = error.in_words()
         ))
         .next("have the workload write less")
     })

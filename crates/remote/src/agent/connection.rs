@@ -5,6 +5,7 @@ use super::message::{COORDINATOR, WorkerReply, WorkerRequest};
 use parking_lot::Mutex;
 use serde::Serialize;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::InWords;
 use std::collections::HashMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -226,7 +227,7 @@ impl Connection {
         let written =
             WireFrame::new(kind, machine, id, message).and_then(|frame| self.write(&frame));
         written.map_err(|error| match error.kind() {
-            ErrorKind::InvalidInput => ConnectionError::new(error.to_string()),
+            ErrorKind::InvalidInput => ConnectionError::new(error.in_words()),
             // The reading end finds out as well, and knows more.
             _ => (self.why_lost)(None),
         })
@@ -397,14 +398,22 @@ fn listen(connection: &Weak<Connection>, reader: impl Read) {
             Ok(None) => break None,
             // The program that carries the stream says why.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => break None,
-            Err(error) => break Some(format!("what comes cannot be read: {error}")),
+            Err(error) => {
+                break Some(format!(
+                    "what comes cannot be read: {error}",
+                    error = error.in_words()
+                ));
+            }
         };
         let Some(connection) = connection.upgrade() else {
             return;
         };
         // After a message that is not understood no later one can be trusted.
         if let Err(error) = connection.receive(frame) {
-            break Some(format!("a message is refused: {error}"));
+            break Some(format!(
+                "a message is refused: {error}",
+                error = error.in_words()
+            ));
         }
     };
     if let Some(connection) = connection.upgrade() {

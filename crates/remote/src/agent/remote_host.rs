@@ -5,6 +5,7 @@ use super::message::{COORDINATOR, ExecRequest, PeerAddress, WorkerReply, WorkerR
 use serde::de::DeserializeOwned;
 use stackrace_base::event::{CommandRun, StorageIdentity, again};
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::InWords;
 use stackrace_machine::host::local::Sink;
 use stackrace_machine::host::verb::{RemoteError, Verb};
 use stackrace_machine::host::{
@@ -405,7 +406,10 @@ impl Host for RemoteHost {
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
         let there = self.as_peer()?.address;
         let here = towards(there).map_err(|error| {
-            let said = format!("no line leads to {there}: {error}");
+            let said = format!(
+                "no line leads to {there}: {error}",
+                error = error.in_words()
+            );
             let name = &self.name;
             let next = format!("name the address the line goes to: --peer {name}=ADDRESS");
             self.error(said, &next, error.kind())
@@ -421,9 +425,13 @@ impl Host for RemoteHost {
     fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
         let address = self.measured_at()?;
         let speed = line_speed::measure(address, bytes);
-        speed
-            .map(Some)
-            .map_err(|error| self.error(format!("{address}: {error}"), "", error.kind()))
+        speed.map(Some).map_err(|error| {
+            self.error(
+                format!("{address}: {error}", error = error.in_words()),
+                "",
+                error.kind(),
+            )
+        })
     }
 
     fn measure_line_to(

@@ -1,6 +1,7 @@
 //! The memory that a guest in virtual time shares with this program outside: large amounts pass at
 //! once, and the guest's clock does not show it.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use stackrace_engine::window::SharedWindow;
 use stackrace_machine::host::shared_memory::shared_memory;
@@ -16,5 +17,6 @@ pub fn open() -> Result<SharedWindow, String> {
     let memory = shared_memory(WINDOW_BYTES)?;
     let memory = memory
         .ok_or("this guest has no memory that it shares: it was not started for power cuts")?;
-    SharedWindow::open(&memory).map_err(|error| format!("{}: {error}", memory.shown()))
+    SharedWindow::open(&memory)
+        .map_err(|error| format!("{}: {error}", memory.shown(), error = error.in_words()))
 }

@@ -14,6 +14,7 @@ use super::router::Router;
 use serde::Serialize;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use stackrace_engine::port::OutputPort;
 use stackrace_machine::host::verb::{self, RemoteError};
@@ -267,7 +268,8 @@ pub(super) fn connect(
 /// There is no port, or it fails.
 pub fn guest(duties: impl Duties) -> Result<(), String> {
     let path = port()?;
-    let failed = |error: std::io::Error| format!("{}: {error}", path.shown());
+    let failed =
+        |error: std::io::Error| format!("{}: {error}", path.shown(), error = error.in_words());
     let file = File::options().read(true).write(true).open(&path);
     let file = file.map_err(failed)?;
     let worker = Worker::new(duties);
@@ -294,7 +296,8 @@ pub fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
     };
     let orders: GuestOrders = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
     // Before any thread is started: each of them inherits the right to the port.
-    let port = OutputPort::open().map_err(|error| format!("no port: {error}"))?;
+    let port = OutputPort::open()
+        .map_err(|error| format!("no port: {error}", error = error.in_words()))?;
     let worker = Worker::new(duties);
     let service: Arc<dyn Service> = Arc::<Worker<_>>::clone(&worker);
     let connection = Connection::to_coordinator(PolledWriter(port), service);
@@ -337,8 +340,13 @@ pub fn stdio(duties: impl Duties, silence: Option<Duration>) {
 /// The serial port of our name.
 fn port() -> Result<PathBuf, String> {
     let class = Path::new("/sys/class/virtio-ports");
-    let names = std::fs::read_dir(class)
-        .map_err(|error| format!("no serial port: {}: {error}", class.shown()))?;
+    let names = std::fs::read_dir(class).map_err(|error| {
+        format!(
+            "no serial port: {}: {error}",
+            class.shown(),
+            error = error.in_words()
+        )
+    })?;
     let found = names.flatten().find(|entry| {
         std::fs::read_to_string(entry.path().join("name")).is_ok_and(|name| name.trim() == PORT)
     });

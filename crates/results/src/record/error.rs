@@ -1,6 +1,6 @@
 //! What can go wrong with a record, and what to do about it.
 
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use stackrace_base::owned::OwnError;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The system refused something.
-    #[error("cannot {tried} {}: {source}", path.shown())]
+    #[error("cannot {tried} {}: {}", path.shown(), source.in_words())]
     System {
         /// The attempt, as a verb: `write`.
         tried: &'static str,

@@ -484,9 +484,9 @@ fn a_full_or_broken_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
         rounds: 0,
     };
     for error in [
-        "write of /x failed: No space left on device (os error 28)",
-        "write of /x failed: Input/output error (os error 5)",
-        "creation of /x failed: Read-only file system (os error 30)",
+        "write of /x failed: No space left on device",
+        "write of /x failed: Input/output error",
+        "creation of /x failed: Read-only file system",
     ] {
         push(&mut record, failed(error));
         assert_eq!(record.failures().count(), before + 1);

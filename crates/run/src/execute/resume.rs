@@ -1,5 +1,6 @@
 //! A run that stopped, continued.
 
+use stackrace_base::unit::InWords;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -216,7 +217,8 @@ impl Stopped {
         };
         std::env::set_current_dir(dir).map_err(|error| {
             Failure::refused(format!(
-                "the run was begun in {dir}, which cannot be entered: {error}"
+                "the run was begun in {dir}, which cannot be entered: {error}",
+                error = error.in_words()
             ))
             .next("make that directory accessible again")
         })

@@ -1,5 +1,6 @@
 //! What every command of a session needs: the store, the machine and its peers.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,8 +40,13 @@ impl Context {
             .next("name one: --store DIR"));
         };
         // Commands run in other directories, and a resumed run goes back to where it was begun.
-        std::path::absolute(dir)
-            .map_err(|error| Failure::usage(format!("{}: {error}", dir.shown())))
+        std::path::absolute(dir).map_err(|error| {
+            Failure::usage(format!(
+                "{}: {error}",
+                dir.shown(),
+                error = error.in_words()
+            ))
+        })
     }
 
     /// Opens the store; it is made where it does not exist yet.

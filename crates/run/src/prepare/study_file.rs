@@ -1,6 +1,7 @@
 //! Reads a study, from a file or from the built-in ones, and applies the machines and the decision
 //! rule of the command line.
 
+use stackrace_base::unit::InWords;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -156,7 +157,8 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
     match ByteLimit::new(study::TEXT_MAX as u64).read(path) {
         Ok(bytes) => Ok((name.to_owned(), bytes)),
         Err(error) if error.kind() == ErrorKind::FileTooLarge => Err(Failure::refused(format!(
-            "cannot read the study {name}: {error}"
+            "cannot read the study {name}: {error}",
+            error = error.in_words()
         ))
         .next("check that it is the right file")),
         Err(error) => {
@@ -172,10 +174,11 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
                     "name a file, or a study that ships, such as demo; all of them: ".to_owned()
                 }
             };
-            Err(
-                Failure::refused(format!("cannot read the study {name}: {error}"))
-                    .next(format!("{next}stackrace show studies")),
-            )
+            Err(Failure::refused(format!(
+                "cannot read the study {name}: {error}",
+                error = error.in_words()
+            ))
+            .next(format!("{next}stackrace show studies")))
         }
     }
 }

@@ -253,9 +253,8 @@ impl Stages for BesideTrial<'_> {
         if self.seat.is_some() {
             self.host.create_dir(&self.own).map_err(failed)?;
         }
-        let paths = self.named.as_deref().into_iter();
-        let paths = paths.chain([&*self.order.directory]);
-        self.ground = Some(HeldGround::of(&self.host, paths).map_err(failed)?);
+        let ground = HeldGround::of(&self.host, self.named.as_deref(), &self.order.directory);
+        self.ground = Some(ground.map_err(failed)?);
         Ok(())
     }
 

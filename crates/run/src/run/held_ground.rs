@@ -64,22 +64,34 @@ impl KnownGrounds {
 }
 
 /// Storage of the directories of a trial, as a machine beside the first one sees it.
-pub(super) struct HeldGround(Vec<(PathBuf, StorageIdentity)>);
+pub(super) struct HeldGround {
+    directories: Vec<(PathBuf, StorageIdentity)>,
+    /// The private directory of the trial, with its data.
+    data: PathBuf,
+}
 
 impl HeldGround {
-    /// Looks at them before the trial: what the user named comes first, as it says most.
+    /// Looks at them before the trial: what the user named, as it says most, then the private directory of the data.
     ///
     /// # Errors
     /// One is not there, or it cannot be found out.
-    pub(super) fn of<'a>(
-        host: &dyn Host,
-        paths: impl IntoIterator<Item = &'a Path>,
-    ) -> Result<Self, String> {
-        let looked = paths.into_iter().map(|path| {
+    pub(super) fn of(host: &dyn Host, named: Option<&Path>, data: &Path) -> Result<Self, String> {
+        let looked = named.into_iter().chain([data]).map(|path| {
             let before = host.identity_of(path).map_err(|error| error.to_string())?;
             Ok((path.to_path_buf(), before))
         });
-        Ok(Self(looked.collect::<Result<_, String>>()?))
+        Ok(Self {
+            directories: looked.collect::<Result<_, String>>()?,
+            data: data.to_path_buf(),
+        })
+    }
+
+    /// What is another storage by now, or hides a part of the data; `None` if nothing is.
+    fn exchanged(&self, host: &dyn Host) -> Option<ExchangedStorage> {
+        let mut all = self.directories.iter();
+        let exchanged = all.find_map(|(path, before)| stack::looked_again(host, before, path));
+        let below = self.directories.last().map(|(_, before)| before);
+        exchanged.or_else(|| stack::covered(host, &self.data, below))
     }
 
     /// Looks at them after a part of a trial, whatever came of it.
@@ -91,10 +103,7 @@ impl HeldGround {
         host: &dyn Host,
         done: Result<T, String>,
     ) -> Result<T, GroundTrouble> {
-        let look = || {
-            let mut all = self.0.iter();
-            all.find_map(|(path, before)| stack::looked_again(host, before, path))
-        };
+        let look = || self.exchanged(host);
         // What happens between two looks is seen at a directory below first; a second pass says it of
         // the one that the user named.
         match look().map(|first| look().unwrap_or(first)) {
@@ -108,6 +117,30 @@ impl HeldGround {
 mod tests {
     use super::*;
     use stackrace_base::event::FailureCause;
+    use stackrace_machine::host::argv;
+    use stackrace_machine::host::plan::Fault;
+
+    /// Of a client and a peer: each sees its own mounts, which the first machine does not.
+    #[test]
+    fn a_file_of_the_data_that_another_one_is_mounted_over_is_told_beside_the_first_machine_too() {
+        let base = tempfile::tempdir().unwrap();
+        let [named, data] = ["named", "named/data"].map(|name| base.path().join(name));
+        let covered = data.join("file");
+        for named in [Some(named.as_path()), None] {
+            let dirs = [base.path().join("named"), data.clone(), covered.clone()];
+            let host = stack::imagined(Fault::Never).of_system("Linux", dirs);
+            let ground = HeldGround::of(&host, named, &data).unwrap();
+            assert!(ground.after(&host, Ok(())).is_ok());
+            let over = ["mount", "-t", "tmpfs", "tmpfs", covered.to_str().unwrap()];
+            host.must(&argv(over)).unwrap();
+            let Err(GroundTrouble::Exchanged(storage, None)) = ground.after(&host, Ok(())) else {
+                panic!("it was not seen");
+            };
+            let told = storage.told();
+            assert!(told.contains(covered.to_str().unwrap()), "{told}");
+            assert!(told.contains(" and is now on tmpfs"), "{told}");
+        }
+    }
 
     #[test]
     fn the_cause_of_a_failure_reaches_the_machine_that_asked() {

@@ -49,7 +49,7 @@ pub use picture::png::Painter;
 pub use published::{FORMS as PUBLISHED_FORMS, published};
 pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
-pub use styled::{Style, Styled, columns_of, cut};
+pub use styled::{Style, Styled, columns_of, cut, cut_at_blank};
 pub use terminal::{page, table};
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.

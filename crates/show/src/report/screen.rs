@@ -1,7 +1,6 @@
 //! What a terminal is like, and how text is broken to its width.
 
-use super::styled::columns_of;
-use comfy_table::{ContentArrangement, Table as Grid, presets::NOTHING};
+use super::styled::{columns_of, fitting};
 
 /// Columns that are used at most: longer lines are hard to read.
 const WIDTH_MAX: usize = 80;
@@ -60,36 +59,78 @@ pub(super) fn glued(text: &str) -> String {
     out
 }
 
-/// Breaks a paragraph into lines at blanks alone: a word longer than a line stays whole.
+/// Breaks a text into lines at blanks alone: a word longer than a line stays whole.
 pub fn wrap_whole(text: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in glued(text).split(' ') {
-        let word = word.replace(GLUE, " ");
-        let more = columns_of(&line) + 1 + columns_of(&word);
-        if !line.trim().is_empty() && more > width {
-            lines.push(std::mem::take(&mut line).trim_end().to_owned());
-        } else if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(&word);
-    }
-    lines.push(line.trim_end().to_owned());
-    lines
+    folded(text, width, |_| true)
 }
 
-/// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
-/// terminals do (East Asian characters take two).
+/// Breaks a text into lines at blanks. A path longer than a line stays whole, so that it can be copied; any other word
+/// is broken. Columns are counted as terminals do (East Asian characters take two).
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    // The tables' library breaks lines, too, and knows wide and combining letters.
-    let mut grid = Grid::new();
-    grid.load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .add_row([glued(text)]);
-    if let Some(column) = grid.column_mut(0) {
-        column.set_padding((0, 0));
+    folded(text, width, |word| word.contains('/'))
+}
+
+fn folded(text: &str, width: usize, stays_whole: fn(&str) -> bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let (mut line, glued) = (None::<String>, glued(paragraph));
+        // What does not fit a line together need not stay together.
+        let words = glued
+            .split(' ')
+            .flat_map(|word| match columns_of(word) > width {
+                true => word.split(GLUE).collect(),
+                false => vec![word],
+            });
+        for word in words {
+            let word = word.replace(GLUE, " ");
+            let mut rest = word.as_str();
+            match line.take() {
+                Some(begun)
+                    if begun.trim().is_empty()
+                        || columns_of(&begun) + 1 + columns_of(rest) <= width =>
+                {
+                    line = Some(format!("{begun} {rest}"));
+                    continue;
+                }
+                Some(full) => lines.push(full),
+                None => {}
+            }
+            while columns_of(rest) > width && !stays_whole(rest) {
+                // One letter at least, however wide it is: each line takes some.
+                let letter = rest.chars().next().map_or(0, char::len_utf8);
+                let (begins, goes_on) = rest.split_at(fitting(rest, width).max(letter));
+                lines.push(begins.to_owned());
+                rest = goes_on;
+            }
+            line = Some(rest.to_owned()).filter(|rest| !rest.is_empty() || word.is_empty());
+        }
+        lines.extend(line);
     }
-    grid.lines()
-        .map(|line| line.trim_end().replace(GLUE, " "))
+    lines
+        .iter()
+        .map(|line| line.trim_end().to_owned())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_whole_and_other_words_fit_the_line() {
+        let path = "/srv/a-directory-with-a-long-name/and-one-below-it";
+        let lines = wrap(&format!("the data lie in {path} and stay"), 20);
+        assert_eq!(lines, ["the data lie in", path, "and stay"]);
+        let lines = wrap(&format!("a {} b", "x".repeat(45)), 20);
+        let long = "x".repeat(20);
+        assert_eq!(lines, ["a", &long, &long, "xxxxx b"]);
+        assert_eq!(wrap("日本語日本語", 5), ["日本", "語日", "本語"]);
+        assert_eq!(wrap("日", 1), ["日"]);
+    }
+
+    #[test]
+    fn lines_that_were_broken_already_stay_broken() {
+        assert_eq!(wrap("\nit took 8 s", 10), ["", "it took", "8 s"]);
+        assert_eq!(wrap("", 10), [""]);
+    }
 }

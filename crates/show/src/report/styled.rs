@@ -138,18 +138,37 @@ pub fn cut(text: &str, columns: usize) -> String {
     if columns_of(text) <= columns {
         return text.to_owned();
     }
-    let (mut cut, mut left) = (String::new(), columns.saturating_sub(1));
-    for letter in text.chars() {
+    let kept = fitting(text, columns.saturating_sub(1));
+    format!("{}…", &text[..kept])
+}
+
+/// Bytes of the longest beginning of a text that fits so many columns; a letter of two columns is not halved.
+pub(super) fn fitting(text: &str, columns: usize) -> usize {
+    let mut left = columns;
+    let fits = |(_, letter): &(usize, char)| {
         let wide = letter.width().unwrap_or(0);
-        // A letter of two columns is not halved.
-        if wide > left {
-            break;
-        }
-        left -= wide;
-        cut.push(letter);
+        let rest = left.checked_sub(wide);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let kept = text.char_indices().take_while(fits);
+    kept.last().map_or(0, |(at, letter)| at + letter.len_utf8())
+}
+
+/// The same of a sentence, behind a whole word where one fits.
+pub fn cut_at_blank(text: &str, columns: usize) -> String {
+    if columns_of(text) <= columns {
+        return text.to_owned();
     }
-    cut.push('…');
-    cut
+    let kept = &text[..fitting(text, columns.saturating_sub(2))];
+    let words = match text[kept.len()..].starts_with(' ') {
+        true => kept,
+        false => kept.rsplit_once(' ').map_or("", |(words, _)| words),
+    };
+    match words.trim_end() {
+        "" => cut(text, columns),
+        words => format!("{words} …"),
+    }
 }
 
 #[cfg(test)]
@@ -207,6 +226,14 @@ mod tests {
         assert_eq!(cut("日本語", 4), "日…");
         assert_eq!(cut("e\u{301}te\u{301}", 3), "e\u{301}te\u{301}");
         assert_eq!(cut("ext4", 3), "ex…");
+        for (columns, shown) in [
+            (14, "random write …"),
+            (13, "random …"),
+            (18, "random write · 3 s"),
+            (5, "rand…"),
+        ] {
+            assert_eq!(cut_at_blank("random write · 3 s", columns), shown);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::sample::{operation, trial};
-use stackrace_base::event::{BoundSide, Price, Requirement};
+use stackrace_base::event::{BoundSide, OperationsOf, Price, Requirement};
 
 /// Noise of a quantile from round to round, on the log scale.
 const NOISE: f64 = 0.1;
@@ -163,4 +163,34 @@ fn the_cheapest_that_meets_it_is_named_with_cheaper_ones_that_may() {
         sentence.contains("The cheapest that meets it is a and d (73 EUR)"),
         "{sentence}"
     );
+}
+
+/// What a command printed: in many digits, or in few.
+fn printed(values: [f64; 5], step: f64) -> Verdict {
+    let mut head = asked(&[&["a"]]);
+    head.workloads[0].operations = Some(OperationsOf::Command);
+    let rounds = (1..).zip(values);
+    let mut all: Vec<Observation> = rounds
+        .map(|(round, value)| observation(round, 0, 0, value * 1e6))
+        .collect();
+    for trial in &mut all {
+        trial.resolution = vec![Some(step * 1e6)];
+    }
+    judge(&evidence(&head, &all, 5))
+}
+
+#[test]
+fn a_figure_that_never_moves_is_doubted_where_it_is_required_too() {
+    let doubt = "; but it has the same figure to the last digit every time";
+    let still = printed([8.0; 5], 1e-3);
+    assert!(still.sentence.contains(doubt), "{}", still.sentence);
+    assert!(still.required[0].still && still.enough() == Some(Enough::Meets));
+    for (values, step) in [([8.0, 8.1, 7.9, 8.0, 8.05], 1e-3), ([8.0; 5], 1.0)] {
+        let moves = printed(values, step);
+        assert!(
+            !moves.sentence.contains("same figure"),
+            "{}",
+            moves.sentence
+        );
+    }
 }

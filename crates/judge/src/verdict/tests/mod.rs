@@ -418,6 +418,28 @@ fn the_strongest_word_for_imported_results_is_that_they_differ() {
 }
 
 #[test]
+fn an_imported_figure_that_never_moves_is_doubted() {
+    let values = |b: [f64; 3]| -> Vec<(u32, usize, f64)> {
+        let rounds = (1..).zip(b);
+        rounds
+            .flat_map(|(round, b)| [(round, 0, 100.0 + f64::from(round)), (round, 1, b)])
+            .collect()
+    };
+    let still = imported(&values([7.0123; 3]), &[&["a"], &["b"]]);
+    let doubt = "; but b has the same figure to the last digit every time";
+    assert!(still.sentence.contains(doubt), "{}", still.sentence);
+    let noted = |verdict: &Verdict| {
+        verdict
+            .notes
+            .iter()
+            .any(|note| note.contains("same figure"))
+    };
+    assert!(noted(&still), "{:?}", still.notes);
+    let moves = imported(&values([7.0123, 7.1123, 7.0123]), &[&["a"], &["b"]]);
+    assert!(!moves.sentence.contains("same figure") && !noted(&moves));
+}
+
+#[test]
 fn unequal_numbers_of_imported_results_are_all_used() {
     let values = [(1, 0, 100.0), (2, 0, 400.0), (1, 1, 200.0)];
     let verdict = imported(&values, &[&["a"], &["b"]]);

@@ -6,6 +6,7 @@
 //! root's rights to clean up.
 
 use stackrace_base::event::LeftBehind;
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
@@ -179,7 +180,7 @@ impl CheckedOptions {
     fn run_all(&self, console: &Console<'_>, host: &LocalHost) -> Result<u8, Failure> {
         // `stackrace clean` reads the journal in another process and another directory.
         let directory = std::fs::canonicalize(&self.options.directory)
-            .map_err(|error| Failure::internal(error.to_string()))?;
+            .map_err(|error| Failure::internal(error.in_words()))?;
         let interrupt = Arc::new(Interrupt::default());
         (console.catch_interrupt)(&interrupt, "the files are removed", LeftBehind::FILES)?;
         let seed = self

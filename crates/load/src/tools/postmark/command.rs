@@ -6,6 +6,7 @@
 //! finds what a killed run left. A run in which an operation fails ends there, without a report.
 
 use stackrace_base::event::again;
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -73,7 +74,11 @@ fn exec(console: Console<'_>, verb: PostmarkOptions) -> Result<u8, Failure> {
     let commands = match verb.configuration {
         Some(path) => {
             let read = COMMANDS_MAX.read(&path).map_err(|error| {
-                let why = format!("cannot read the configuration {}: {error}", path.shown());
+                let why = format!(
+                    "cannot read the configuration {}: {error}",
+                    path.shown(),
+                    error = error.in_words()
+                );
                 Failure::refused(why).next("name a file of PostMark commands")
             })?;
             Some((path.display().to_string(), read))
@@ -125,7 +130,10 @@ impl Shell<'_> {
         loop {
             self.console.print(PROMPT);
             let line = COMMANDS_MAX.line(&mut lines).map_err(|error| {
-                let why = format!("standard input cannot be read: {error}");
+                let why = format!(
+                    "standard input cannot be read: {error}",
+                    error = error.in_words()
+                );
                 match error.kind() {
                     ErrorKind::FileTooLarge => {
                         Failure::refused(why).next("write one command a line")
@@ -171,9 +179,10 @@ impl Shell<'_> {
                         return Flow::End;
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-                    self.complain(&format!("cannot read configuration file '{file}': {error}"))
-                }
+                Err(error) if error.kind() == ErrorKind::FileTooLarge => self.complain(&format!(
+                    "cannot read configuration file '{file}': {error}",
+                    error = error.in_words()
+                )),
                 Err(_) => self.complain(&format!("cannot read configuration file '{file}'")),
             },
             Answer::Shell(command) => self.hand_over(&command),
@@ -287,8 +296,13 @@ impl Shell<'_> {
         for (number, (path, weight)) in wanted.into_iter().enumerate() {
             // What was given stays the beginning of every path: it is looked up with each file.
             let path = Path::new(path).join(format!(".stackrace-postmark-{id}-{number}"));
-            let whole = std::path::absolute(&path)
-                .map_err(|error| Failure::refused(format!("{}: {error}", path.shown())))?;
+            let whole = std::path::absolute(&path).map_err(|error| {
+                Failure::refused(format!(
+                    "{}: {error}",
+                    path.shown(),
+                    error = error.in_words()
+                ))
+            })?;
             journal
                 .will("postmark", Undo::RemoveTree(whole.clone()))
                 .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
@@ -372,7 +386,8 @@ impl Shell<'_> {
         let opened = OpenOptions::new().create(true).append(true).open(file);
         if let Err(error) = opened.and_then(|mut opened| opened.write_all(text.as_bytes())) {
             self.complain(&format!("Cannot direct output to file '{file}'"));
-            self.console.error(&format!("       {error}\n"));
+            self.console
+                .error(&format!("       {error}\n", error = error.in_words()));
             self.console.print(text);
         }
     }

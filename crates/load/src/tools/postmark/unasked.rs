@@ -2,6 +2,7 @@
 //!
 //! Its commands may start any program. So it is obeyed only where no other user can have written it.
 
+use stackrace_base::unit::InWords;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
@@ -29,19 +30,29 @@ pub(super) fn read(most: ByteLimit) -> Result<Option<Vec<u8>>, Failure> {
         Err(Errno::NOENT) => return Ok(None),
         // ELOOP is what O_NOFOLLOW answers for a symbolic link (open(2)).
         Err(Errno::LOOP) => return Err(refused("is a link")),
-        Err(errno) => return Err(refused(&format!("cannot be read: {errno}"))),
+        Err(errno) => {
+            return Err(refused(&format!(
+                "cannot be read: {errno}",
+                errno = errno.in_words()
+            )));
+        }
     };
     // Of the open file and not of the name, which may lead elsewhere by now.
-    let meta = file
-        .metadata()
-        .map_err(|error| refused(&format!("cannot be read: {error}")))?;
+    let meta = file.metadata().map_err(|error| {
+        refused(&format!(
+            "cannot be read: {error}",
+            error = error.in_words()
+        ))
+    })?;
     let own = rustix::process::geteuid().as_raw();
     match foreign(meta.is_file(), meta.uid(), meta.mode(), own) {
         Some(why) => Err(refused(&why)),
-        None => most
-            .read_from(file)
-            .map(Some)
-            .map_err(|error| refused(&format!("cannot be read: {error}"))),
+        None => most.read_from(file).map(Some).map_err(|error| {
+            refused(&format!(
+                "cannot be read: {error}",
+                error = error.in_words()
+            ))
+        }),
     }
 }
 

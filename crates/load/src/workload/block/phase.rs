@@ -1,5 +1,6 @@
 //! Block I/O as the engine is asked for it: its files, its phases, its figures.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::fs::File;
 use std::num::NonZeroU32;
@@ -465,7 +466,11 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
             Ok(())
         };
         lengthen().map_err(|error: std::io::Error| {
-            trouble(format!("cannot lengthen {}: {error}", target.path.shown()))
+            trouble(format!(
+                "cannot lengthen {}: {error}",
+                target.path.shown(),
+                error = error.in_words()
+            ))
         })?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! Each process of a client is one command of the launcher, whose input and output are the connection:
 //! nothing listens on any machine, and no port has to be open.
 
+use stackrace_base::unit::InWords;
 use stackrace_base::unit::ShownPath;
 use std::path::Path;
 use std::sync::Arc;
@@ -121,7 +122,8 @@ fn hosts_of(file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::refused(format!(
             "cannot read the host file {}: {error}",
-            file.shown()
+            file.shown(),
+            error = error.in_words()
         ))
         .next("name a file with one host on each line: --clients mpirun:FILE")
     })?;

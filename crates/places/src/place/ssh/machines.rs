@@ -4,6 +4,7 @@
 //! what stands: when the connection is lost, the worker tears that down, and `stackrace clean --on
 //! HOST` removes whatever is left all the same.
 
+use stackrace_base::unit::InWords;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -245,7 +246,7 @@ impl<'a> ConnectedMachine<'a> {
                 asked,
                 remote: None,
                 shell: Some(host),
-                connection: connection.map_err(|error| Failure::internal(error.to_string()))?,
+                connection: connection.map_err(|error| Failure::internal(error.in_words()))?,
                 store: WorkerStore::at(context.store_dir()?),
                 peers: Vec::new(),
                 stop: stop.clone(),
@@ -436,7 +437,7 @@ fn shell_warnings(connected: &[ConnectedMachine<'_>]) -> Vec<String> {
 /// A worker in this process, on a machine among others.
 pub fn here(router: &Arc<Router>) -> Result<Arc<Connection>, Failure> {
     let connection = worker::here(StudyWorker::default(), router);
-    connection.map_err(|error| Failure::internal(error.to_string()))
+    connection.map_err(|error| Failure::internal(error.in_words()))
 }
 
 /// Makes a run on other machines, or continues one that stopped.

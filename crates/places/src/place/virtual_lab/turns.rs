@@ -6,6 +6,7 @@
 //! turn it is waits until each of its results is on disk. The results of the others stay in memory
 //! meanwhile; if they are lost, they are measured again.
 
+use stackrace_base::unit::InWords;
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -357,7 +358,12 @@ impl VirtualExecutor<'_> {
         match poll(&mut polled, Some(&MOMENT)) {
             // A signal: `execute` looks at its flag next.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(Broken(format!("cannot wait for guests: {errno}"))),
+            Err(errno) => {
+                return Err(Broken(format!(
+                    "cannot wait for guests: {errno}",
+                    errno = errno.in_words()
+                )));
+            }
         }
         let said: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
         let running = self.turns.iter_mut().filter(|one| one.guest().is_some());

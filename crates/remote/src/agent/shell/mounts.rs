@@ -123,10 +123,18 @@ pub(super) fn identity(
         told.split_whitespace().next()?.parse().ok()
     };
     let loop_file = || {
-        let (major, minor) = identity.device?;
-        let about = format!("/sys/dev/block/{major}:{minor}/loop/backing_file");
-        let told = ask(&format!("cat {about} 2>/dev/null"))?;
-        (!told.is_empty()).then(|| LoopFile::by_path(&told))
+        let about = identity::about_device(identity.device?);
+        let told = |what: &str| {
+            let told = ask(&format!("cat {about}/{what} 2>/dev/null"))?;
+            (!told.is_empty()).then_some(told)
+        };
+        let file = LoopFile::at(identity::backing_path(&told("loop/backing_file")?));
+        let [direct, sectors] = ["loop/dio", "queue/logical_block_size"].map(told);
+        Some(identity::set_up(
+            file,
+            direct.as_deref(),
+            sectors.as_deref(),
+        ))
     };
     let on_loop = identity.source.starts_with("/dev/loop");
     Ok(StorageIdentity {
@@ -280,19 +288,19 @@ mod tests {
                 LINUX,
                 "36 35 98:0 / /mnt rw,relatime - ext4 /dev/vda rw",
                 "36 35 98:0 / /mnt rw,relatime - ext4 /dev/vda rw,sync",
-                "/mnt was mounted with async and is now mounted with sync",
+                "/mnt was mounted without sync and is now mounted with sync",
             ),
             (
                 "FreeBSD",
                 "/dev/md0 on /mnt (ufs, local)",
                 "/dev/md0 on /mnt (ufs, local, noatime)",
-                "/mnt was mounted with strictatime and is now mounted with noatime",
+                "/mnt was mounted without noatime and is now mounted with noatime",
             ),
             (
                 "NetBSD",
                 "/dev/vnd0a on /mnt type ffs",
                 "/dev/vnd0a on /mnt type ffs (synchronous)",
-                "/mnt was mounted with async and is now mounted with synchronous",
+                "/mnt was mounted without synchronous and is now mounted with synchronous",
             ),
         ] {
             let (was, now) = (told(system, was), told(system, now));

@@ -206,7 +206,8 @@ pub fn with_failure() -> Record {
             && trial.configuration == 1
         {
             trial.ended = Ended::Failed {
-                error: "write of /mnt/a/file-000017 at offset 8192 failed: No space left on device (os error 28)".into(),
+                error: "write of /mnt/a/file-000017 at offset 8192 failed: No space left on device"
+                    .into(),
             };
             trial.metrics.fill(None);
         }

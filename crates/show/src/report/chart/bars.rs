@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::drawing::{FONT, MARK, Plot, PlotName, SERIES_MAX, ems, fit, marker, px};
+use super::caption::Caption;
+use super::drawing::{MARK, Plot, PlotName, SERIES_MAX, fit, marker, px};
 use crate::report::figure;
 use stackrace_judge::verdict::Interval;
 
@@ -37,20 +38,26 @@ pub(in crate::report) struct BarRow {
 /// The chart. Each group has a scale of its own, which begins at 0.
 pub(in crate::report) fn bars(id: &str, title: &str, groups: &[BarGroup]) -> Plot {
     let mut top = 4.0;
-    let mut placed: Vec<(f64, &BarGroup, Axis)> = Vec::new();
+    let mut placed: Vec<(f64, &BarGroup, Vec<(f64, &BarRow, String)>)> = Vec::new();
     for group in groups {
-        placed.push((top, group, scale(group)));
-        top += HEADING + ROW * group.rows.len() as f64;
+        let heading = top;
+        top += HEADING;
+        let rows = group.rows.iter().map(|row| {
+            let text = caption(row, &group.unit);
+            let at = top;
+            top += ROW + words(row, &text).more();
+            (at, row, text)
+        });
+        placed.push((heading, group, rows.collect()));
     }
     let content = html! {
-        @for (top, group, axis) in &placed {
+        @for (top, group, rows) in &placed {
+            @let axis = scale(group);
             text class="group" x="0" y=(px(top + 17.0)) {
                 title { (group.heading) }
                 (fit(&group.heading, WIDTH))
             }
-            @for (at, row) in group.rows.iter().enumerate() {
-                (draw(row, &group.unit, *axis, top + HEADING + ROW * at as f64))
-            }
+            @for (top, row, text) in rows { (draw(row, text, axis, *top)) }
         }
     };
     let said = groups.iter().map(|group| {
@@ -98,17 +105,19 @@ fn caption(row: &BarRow, unit: &str) -> String {
     }
 }
 
-fn draw(row: &BarRow, unit: &str, axis: Axis, top: f64) -> Markup {
+fn words<'a>(row: &BarRow, text: &'a str) -> Caption<'a> {
+    Caption::new(&row.label, text, (MARK, WIDTH))
+}
+
+fn draw(row: &BarRow, text: &str, axis: Axis, top: f64) -> Markup {
     let place = |value: f64| axis.place(value, 0.0, WIDTH - 2.0);
-    let text = caption(row, unit);
-    let room = WIDTH - MARK - ems(&text) * FONT - 14.0;
-    let y = top + 23.0;
+    let words = words(row, text);
+    let y = top + 23.0 + words.more();
     html! {
         g class={ "bar s" (row.configuration % SERIES_MAX) } data-configuration=(row.label) {
             title { (row.label) ": " (text) }
             (marker(row.configuration, 5.0, top + 8.0))
-            text x=(px(MARK)) y=(px(top + 12.0)) { (fit(&row.label, room)) }
-            text class="figure" x=(px(WIDTH)) y=(px(top + 12.0)) text-anchor="end" { (text) }
+            (words.draw(top + 12.0))
             @if let Some(value) = row.value {
                 // A value near 0 keeps a line that can be seen.
                 rect class="value" x="0" y=(px(y - 5.0)) height="10" width=(px(place(value.estimate).max(1.0))) {}

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::{Axis, Scale};
+use super::caption::Caption;
 use super::drawing::{
     FONT, LegendEntry, MARK, Plot, PlotName, SERIES_MAX, ems, fit, marker, px, ticks_below,
 };
@@ -83,6 +84,7 @@ pub(in crate::report) fn forest(
                 Item::TextRow(row) => {
                     // Behind an interval alone: text, above it or in its place, stays clear.
                     @if row.ratio.is_some() {
+                        @let top = top + words(row, &figures(row)).more();
                         rect class="band" x=(px(place(band[0]))) y=(px(top + TEXT)) height=(px(ROW - TEXT))
                             width=(px(place(band[1]) - place(band[0]))) {}
                         line class="one" x1=(px(place(1.0))) x2=(px(place(1.0)))
@@ -131,30 +133,38 @@ fn lay_out(groups: &[ForestGroup]) -> (Vec<(f64, Item<'_>)>, f64) {
         }
         for row in &group.rows {
             placed.push((top, Item::TextRow(row)));
-            top += ROW;
+            top += ROW + words(row, &figures(row)).more();
         }
     }
     (placed, top)
 }
 
-fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
-    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
-    let y = top + 28.0;
-    let text = row.ratio.map_or(String::new(), |ratio| {
+/// `1.18 (1.02 to 1.31)`; empty if there is no ratio.
+fn figures(row: &ForestRow) -> String {
+    row.ratio.map_or(String::new(), |ratio| {
         format!(
             "{} {}",
             figure::ratio(ratio.estimate),
             figure::ratio_range(ratio)
         )
-    });
+    })
+}
+
+fn words<'a>(row: &ForestRow, figures: &'a str) -> Caption<'a> {
     let indent = row.configuration.map_or(0.0, |_| MARK);
-    let room = WIDTH - 2.0 * SIDE - indent - ems(&text) * FONT - 14.0;
+    Caption::new(&row.label, figures, (SIDE + indent, WIDTH - SIDE))
+}
+
+fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
+    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
+    let text = figures(row);
+    let words = words(row, &text);
+    let y = top + 28.0 + words.more();
     html! {
         g class={ "row " (row.word) (series(row.configuration)) } {
             title { (row.label) ": " (text) " " (row.text) }
             @if let Some(at) = row.configuration { (marker(at, SIDE + 5.0, top + 10.0)) }
-            text x=(px(SIDE + indent)) y=(px(top + 14.0)) { (fit(&row.label, room)) }
-            text class="figure" x=(px(WIDTH - SIDE)) y=(px(top + 14.0)) text-anchor="end" { (text) }
+            (words.draw(top + 14.0))
             @if let Some(ratio) = row.ratio {
                 // Imported ratios may have no interval.
                 @if !ratio.low.is_nan() && !ratio.high.is_nan() {

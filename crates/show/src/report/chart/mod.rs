@@ -1,13 +1,14 @@
 //! Charts as SVG text: axes, forest, rounds, lines. No scripts, no fonts, no clock.
 //!
 //! Colours are CSS variables (`--s0` … `--s7`), so that one drawing serves a light page, a dark one
-//! and paper; every series also has a marker of its own shape. A name may be of any length: it is
-//! cut to the room there is, and the whole of it is in a `<title>`.
+//! and paper; every series also has a marker of its own shape. A name may be of any length: it has
+//! as many lines as it takes.
 //!
 //! Units: user units of the SVG (a "px" at natural size).
 
 mod axis;
 mod bars;
+mod caption;
 mod drawing;
 mod forest;
 mod labels;

@@ -4,7 +4,8 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::drawing::{FONT, MARK, Plot, PlotName, SERIES_MAX, ems, fit, marker, px, ticks_below};
+use super::caption::Caption;
+use super::drawing::{FONT, MARK, Plot, PlotName, SERIES_MAX, ems, marker, px, ticks_below};
 use crate::report::figure;
 use stackrace_judge::verdict::Interval;
 
@@ -38,8 +39,20 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
     }))
     .widened(0.04);
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
-    let middle = |row: usize| 4.0 + row as f64 * ROW + 30.0;
-    let bottom = rows.len() as f64 * ROW + 8.0;
+    let captions: Vec<String> = rows.iter().map(|row| caption(row, unit)).collect();
+    let words: Vec<Caption<'_>> = rows
+        .iter()
+        .zip(&captions)
+        .map(|(row, text)| Caption::new(&row.label, text, (SIDE + MARK, WIDTH - SIDE)))
+        .collect();
+    let mut bottom = 8.0;
+    let mut middles = Vec::new();
+    for words in &words {
+        bottom += ROW + words.more();
+        // Above the lower edge of its row, below the words.
+        middles.push(bottom - 18.0);
+    }
+    let middle = |row: usize| middles[row];
     let ticks = axis.ticks(
         WIDTH - 2.0 * SIDE,
         &|value| figure::tick(unit, value),
@@ -57,7 +70,7 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
             }
             @for path in joined(rows, &place, &middle) { path class="join" d=(path) {} }
             @for (at, row) in rows.iter().enumerate() {
-                (draw(row, axis, unit, middle(at), links))
+                (draw(row, (axis, unit), &words[at], middle(at), links))
             }
             line class="axis" x1=(px(SIDE)) x2=(px(WIDTH - SIDE)) y1=(px(bottom)) y2=(px(bottom)) {}
         }
@@ -82,16 +95,20 @@ fn caption(row: &RoundsRow, unit: &str) -> String {
     })
 }
 
-fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64, links: bool) -> Markup {
+fn draw(
+    row: &RoundsRow,
+    (axis, unit): (Axis, &str),
+    words: &Caption<'_>,
+    y: f64,
+    links: bool,
+) -> Markup {
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
-    let text = caption(row, unit);
-    let room = WIDTH - 2.0 * SIDE - MARK - ems(&text) * FONT - 14.0;
+    let first = y - 15.0 - words.more();
     html! {
         g class={ "row s" (row.configuration % SERIES_MAX) } data-configuration=(row.label) {
-            title { (row.label) ": " (text) }
-            (marker(row.configuration, SIDE + 5.0, y - 19.0))
-            text x=(px(SIDE + MARK)) y=(px(y - 15.0)) { (fit(&row.label, room)) }
-            text class="figure" x=(px(WIDTH - SIDE)) y=(px(y - 15.0)) text-anchor="end" { (text) }
+            title { (row.label) ": " (caption(row, unit)) }
+            (marker(row.configuration, SIDE + 5.0, first - 4.0))
+            (words.draw(first))
             @if let Some(mean) = row.mean {
                 rect class="mean" x=(px(place(mean.low))) y=(px(y - 6.0)) height="12"
                     width=(px((place(mean.high) - place(mean.low)).max(1.0))) {}

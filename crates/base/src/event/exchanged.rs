@@ -1,0 +1,168 @@
+//! Storage that was exchanged, or mounted otherwise, while a configuration was measured on it.
+
+use super::identity::StorageIdentity;
+use serde::{Deserialize, Serialize};
+
+/// A trial whose storage was not the same all the time: what was there, and what is there now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExchangedStorage {
+    /// The machine that saw it, as the command line calls it; `None` for the one that the run was begun on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Storage the configuration lay on when it was first set up, or when the trial began.
+    pub before: StorageIdentity,
+    /// Storage there now; `None` if the directory is not there any more.
+    #[serde(default)]
+    pub now: Option<StorageIdentity>,
+    /// True if a file is in the directory's place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file: bool,
+}
+
+impl ExchangedStorage {
+    /// Advice about it; `resume` then measures again what failed because of it.
+    pub fn advice(&self) -> &'static str {
+        match self.is_remounted() {
+            true => "mount it as it was",
+            false => "bring back what was there",
+        }
+    }
+
+    /// Returns true if the same storage is there, mounted otherwise.
+    fn is_remounted(&self) -> bool {
+        let now = self.now.as_ref();
+        now.is_some_and(|now| self.before.is_remounted(now))
+    }
+
+    /// The same as a machine says it; one that is named already stays so.
+    pub fn seen_by(self, machine: Option<&str>) -> Self {
+        let machine = self.machine.or(machine.map(str::to_owned));
+        Self { machine, ..self }
+    }
+
+    /// Storage that was there before and that is there now.
+    pub fn told(&self) -> String {
+        let told = match &self.now {
+            Some(now) => self.before.difference(now),
+            None => None,
+        };
+        let told = told.unwrap_or_else(|| {
+            let now = match self.file {
+                true => "is a file now",
+                false => "is not there any more",
+            };
+            format!("{} was on {} and {now}", self.before.directory, self.before)
+        });
+        match (&self.machine, self.is_remounted()) {
+            // Nothing was exchanged, and these words say all.
+            (None, true) => told,
+            (Some(machine), true) => format!("on {machine} {told}"),
+            (None, false) => format!("the storage was exchanged: {told}"),
+            (Some(machine), false) => format!("the storage was exchanged on {machine}: {told}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ext4() -> StorageIdentity {
+        StorageIdentity {
+            directory: "/mnt/a/d".into(),
+            device: Some((7, 0)),
+            file_system: "ext4".into(),
+            source: "/dev/loop0".into(),
+            mount_point: "/mnt/a".into(),
+            root: "/".into(),
+            options: Some(vec!["rw".into(), "relatime".into()]),
+            inode: Some(12),
+            made_ns: Some(1),
+            file_system_id: Some(0xabc),
+            boot: Some("one".into()),
+            ..StorageIdentity::default()
+        }
+    }
+
+    #[test]
+    fn storage_that_is_only_mounted_otherwise_is_not_said_to_be_exchanged() {
+        let changes: [(fn(&mut StorageIdentity), &str); 2] = [
+            (
+                |it| it.options = Some(vec!["huge=always".into()]),
+                "with huge=always",
+            ),
+            (|it| it.read_only = true, "read-only"),
+        ];
+        for (change, how) in changes {
+            let mut now = ext4();
+            change(&mut now);
+            let found = |machine: Option<&str>| ExchangedStorage {
+                machine: machine.map(str::to_owned),
+                before: ext4(),
+                now: Some(now.clone()),
+                file: false,
+            };
+            assert_eq!(found(None).advice(), "mount it as it was");
+            let here = found(None).told();
+            assert!(here.starts_with("/mnt/a/d was mounted "), "{here}");
+            assert!(here.ends_with(&format!("is now mounted {how}")), "{here}");
+            assert_eq!(found(Some("node2")).told(), format!("on node2 {here}"));
+        }
+        // Another storage is one, however it is mounted.
+        let other = ExchangedStorage {
+            machine: None,
+            before: ext4(),
+            now: Some(StorageIdentity {
+                read_only: true,
+                file_system: "xfs".into(),
+                ..ext4()
+            }),
+            file: false,
+        };
+        assert!(other.told().starts_with("the storage was exchanged: "));
+        assert_eq!(other.advice(), "bring back what was there");
+    }
+
+    #[test]
+    fn what_was_there_and_what_is_there_is_said() {
+        let (before, mut now) = (ext4(), ext4());
+        now.read_only = true;
+        let said = |now| {
+            ExchangedStorage {
+                machine: None,
+                before: before.clone(),
+                now,
+                file: false,
+            }
+            .told()
+        };
+        let there = ExchangedStorage {
+            machine: Some("node2".into()),
+            before: before.clone(),
+            now: None,
+            file: false,
+        };
+        let told = there.told();
+        assert!(
+            told.starts_with("the storage was exchanged on node2: /mnt/a/d was on ext4"),
+            "{told}"
+        );
+        assert!(
+            said(Some(now.clone())).contains("was mounted writable and is now mounted read-only")
+        );
+        now.file_system = "tmpfs".into();
+        let told = said(Some(now));
+        assert!(
+            told.contains(
+                "was on ext4 (/dev/loop0, device 7:0, mounted at /mnt/a) and is now on tmpfs"
+            ),
+            "{told}"
+        );
+        assert!(said(None).contains("is not there any more"));
+        let file = ExchangedStorage {
+            file: true,
+            ..there
+        };
+        assert!(file.told().ends_with(" and is a file now"));
+    }
+}
