@@ -94,12 +94,9 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
             next,
         )
     })?;
-    let text = plain_text(bytes).map_err(|line| {
-        let (place, what) = match line {
-            Some(line) => (format!(":{line}"), "this is not UTF-8 text"),
-            None => (String::new(), "this is no whole text in UTF-16"),
-        };
-        format!("error: {shown}{place}: {what}\n  next: give it what the tool printed")
+    let text = plain_text(bytes).ok_or_else(|| {
+        let next = "give it the whole of what the tool printed";
+        refused("this is no whole text in UTF-16", next)
     })?;
     let name = name.map(|name| name.trim().to_owned());
     import::source(tools::importers(), name, shown, text, tool).map_err(|error| {
@@ -110,11 +107,9 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
     })
 }
 
-/// A text in UTF-8 or, with its mark at the beginning, in UTF-16, as shells of Windows write files.
-///
-/// # Errors
-/// It is neither, with the line (from 1) where that shows, if it has lines.
-fn plain_text(bytes: Vec<u8>) -> Result<String, Option<usize>> {
+/// A text in UTF-8; with its mark at the beginning, in UTF-16, as shells of Windows write files; or else in Latin-1, as
+/// older systems do. `None` if it is UTF-16 that was cut off.
+fn plain_text(bytes: Vec<u8>) -> Option<String> {
     let unit = match bytes.get(..2) {
         Some([0xff, 0xfe]) => Some(u16::from_le_bytes as fn([u8; 2]) -> u16),
         Some([0xfe, 0xff]) => Some(u16::from_be_bytes as fn([u8; 2]) -> u16),
@@ -124,15 +119,14 @@ fn plain_text(bytes: Vec<u8>) -> Result<String, Option<usize>> {
         let (pairs, odd) = bytes[2..].as_chunks::<2>();
         let text = String::from_utf16(&pairs.iter().map(|pair| unit(*pair)).collect::<Vec<_>>());
         // An odd byte at the end is half of a character: the text was cut off.
-        return text.ok().filter(|_| odd.is_empty()).ok_or(None);
+        return text.ok().filter(|_| odd.is_empty());
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
-    })?;
+    // Digits and units are the same bytes in both; only words of other languages are not.
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect());
     // The mark of the byte order is none of the tool's text.
     let mark = '\u{feff}';
-    Ok(text.strip_prefix(mark).map(str::to_owned).unwrap_or(text))
+    Some(text.strip_prefix(mark).map(str::to_owned).unwrap_or(text))
 }
 
 /// Writes what was imported as a run of its own.
@@ -182,11 +176,15 @@ mod tests {
         assert_eq!(plain_text(utf16.clone()).unwrap(), text);
         let marked = [b"\xef\xbb\xbf".as_slice(), text.as_bytes()].concat();
         assert_eq!(plain_text(marked).unwrap(), text);
+        assert_eq!(plain_text(utf16[..5].to_vec()), None, "half a character");
+    }
+
+    #[test]
+    fn a_file_of_an_older_system_has_its_letters_and_all_figures() {
+        let german = b"1890+1 Datens\xe4tze ein\n0,5 \xb5s\n".to_vec();
         assert_eq!(
-            plain_text(utf16[..5].to_vec()),
-            Err(None),
-            "half a character"
+            plain_text(german).unwrap(),
+            "1890+1 Datens\u{e4}tze ein\n0,5 \u{b5}s\n"
         );
-        assert_eq!(plain_text(b"one\ntwo \xff".to_vec()), Err(Some(2)));
     }
 }

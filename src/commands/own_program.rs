@@ -13,7 +13,7 @@ use crate::commands::compare::{
 };
 use crate::commands::room::{self, RoomAt};
 use crate::commands::warned::first_impression;
-use stackrace_base::event::{Better, Ended, LeftBehind};
+use stackrace_base::event::{Ended, LeftBehind};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
@@ -21,7 +21,7 @@ use stackrace_base::setting::{Settings, Value, advised_size};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
-use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
+use stackrace_load::programs::{PREPARE, RUN, WORDS};
 use stackrace_load::workload::find_rate;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_places::place::clients;
@@ -78,7 +78,7 @@ pub(crate) struct OwnJob {
 
 impl OwnProgram {
     /// Its name in reports: that of the program.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         if let Some(workload) = &self.workload {
             return workload.owner.clone();
         }
@@ -187,44 +187,6 @@ impl OwnProgram {
             .optional("disk", self.disk.as_ref().map(text));
         // Lines of a shell are long: each has a line of its own.
         named.headed(kind, settings)
-    }
-
-    /// Adds the figures that its tool prints as metrics, where none were asked for.
-    fn with_found(&self, [out, errors]: &[String; 2]) -> Result<Self, Failure> {
-        let refused = |why: String| {
-            Failure::refused(format!("`{}`: {why}", self.name()))
-                .next("let the command print what the tool prints, or name figures with --metric")
-        };
-        let found = found_in(Printed { out, errors }, self.parse.as_deref()).map_err(refused)?;
-        // What the tool is judged by may be a figure that every command has anyway: the elapsed time of time.
-        let own_first = found.first().map(|(head, _)| head.name.clone());
-        let own_first = own_first.filter(|name| is_of_every_command(name));
-        let (mut metrics, mut units, mut better) = (Vec::new(), Vec::new(), Vec::new());
-        for (head, figure) in found {
-            // A figure that the tool could not give, or a zero, has no place in a ratio; a name with
-            // a sign of equality would be read as a pattern.
-            let usable = !head.name.contains('=') && !is_of_every_command(&head.name);
-            if usable && figure.is_some_and(|figure| figure.value > 0.0) {
-                metrics.push(head.name);
-                units.push(head.unit);
-                better.push(match head.better {
-                    Better::Higher => "higher".to_owned(),
-                    Better::Lower => "lower".to_owned(),
-                });
-            }
-        }
-        if metrics.is_empty() {
-            return Err(refused(
-                "it printed no figure that can be compared".to_owned(),
-            ));
-        }
-        Ok(Self {
-            metrics,
-            units,
-            better,
-            judged_by: self.judged_by.clone().or(own_first),
-            ..self.clone()
-        })
     }
 }
 
@@ -344,11 +306,12 @@ pub(crate) fn run(
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
     // What the tool prints is known now.
-    let measured = match (&own.parse, own.metrics.is_empty()) {
-        (Some(_), true) => &own.with_found(&probe.printed)?,
-        _ => own,
+    let (measured, several) = match own.asks_a_tool() {
+        true => own.with_found(&probe.printed)?,
+        false => (own.clone(), None),
     };
-    let mut study = study_file::made(COMPARE, study(request, &sides, measured))?;
+    warnings.extend(several);
+    let mut study = study_file::made(COMPARE, study(request, &sides, &measured))?;
     request.overrides.apply(&mut study);
     study_file::spend(
         &mut study.decide,
@@ -387,7 +350,12 @@ fn first_study(
     sides: &[ComparedPath],
     own: &OwnProgram,
 ) -> Result<Study, Failure> {
-    let mut first = study_file::made(COMPARE, study(request, sides, own))?;
+    // What its figures are is not known before.
+    let tried = match own.asks_a_tool() {
+        true => &own.without_figures(),
+        false => own,
+    };
+    let mut first = study_file::made(COMPARE, study(request, sides, tried))?;
     if let Some(asked) = &request.clients {
         asked.join(&mut first)?;
     }
@@ -466,28 +434,6 @@ mod tests {
     use crate::commands::compare::{request_for, sides_of};
     use stackrace_base::setting::GivenSetting;
     use stackrace_load::programs;
-
-    /// GNU time prints the memory too, and it is the time that was asked for.
-    #[test]
-    fn what_a_tool_is_judged_by_is_not_lost_where_every_command_has_it() {
-        let judged = |tool: &str, printed: &str| {
-            let own = OwnProgram {
-                parse: Some(tool.to_owned()),
-                ..OwnProgram::default()
-            };
-            let found = own.with_found(&[String::new(), printed.to_owned()]);
-            let found = found.unwrap_or_else(|why| panic!("{why:?}"));
-            (found.judged_by, found.metrics)
-        };
-        let time = "0.00user 0.01system 0:01.50elapsed 0%CPU (0avgtext+0avgdata 2048maxresident)k\n\
-                    0inputs+0outputs (0major+120minor)pagefaults 0swaps\n";
-        let (by, metrics) = judged("time", time);
-        assert_eq!(by.as_deref(), Some("elapsed"));
-        assert_eq!(metrics, ["largest resident set"]);
-        let dd = "1024+0 records in\n1024+0 records out\n\
-                  1073741824 bytes (1.1 GB, 1.0 GiB) copied, 10 s, 107 MB/s\n";
-        assert_eq!(judged("dd", dd), (None, vec!["throughput".to_owned()]));
-    }
 
     #[test]
     fn a_command_is_known_by_its_program_or_by_what_was_typed() {

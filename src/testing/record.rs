@@ -358,6 +358,7 @@ fn trial(
             .map(|_| Some(finite(input)).filter(|_| input.below(2) > 0))
             .collect(),
         notes: vec![input.text()],
+        against: Vec::new(),
         others: Vec::new(),
         clients: None,
         sliced: None,

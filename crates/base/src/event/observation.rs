@@ -81,6 +81,9 @@ pub struct Observation {
     pub resolution: Vec<Option<f64>>,
     /// Notes the reader must know of this trial.
     pub notes: Vec<String>,
+    /// Those of the notes that speak against the figures: errors that another tool printed beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<String>,
     /// The other machines that did the same at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherNode>,
@@ -168,6 +171,7 @@ impl Observation {
             metrics: Vec::new(),
             resolution: Vec::new(),
             notes: Vec::new(),
+            against: Vec::new(),
             others: Vec::new(),
             clients: None,
             sliced: None,

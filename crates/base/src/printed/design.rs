@@ -347,6 +347,7 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
         metrics: each(|figure| figure.value),
         resolution: each(|figure| figure.step),
         notes: result.notes.clone(),
+        against: result.against.clone(),
         ..Observation::unmeasured(Ended::Complete)
     }
 }

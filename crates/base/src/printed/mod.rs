@@ -34,6 +34,9 @@ pub struct Imported {
     pub kind: String,
     /// Settings, as the text says.
     pub settings: Vec<Fact>,
+    /// The command line that a shell shows above it, as far as it says what was done; `None` if there is none, or the
+    /// settings have what it says.
+    pub command: Option<String>,
     /// The machine and everything around it, as far as the text says.
     pub environment: Vec<Fact>,
     /// Metrics that are reported; the first is primary.

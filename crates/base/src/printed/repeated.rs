@@ -132,10 +132,12 @@ fn places(mut number: f64) -> u32 {
 /// Returns true if two results are one run: the same work with the same figures, to the last digit.
 fn same_run(a: &Imported, b: &Imported) -> bool {
     let work = |result: &'_ Imported| (result.kind.clone(), result.workload.clone());
+    let commands = a.command.as_ref().zip(b.command.as_ref());
     digits(a) >= DIGITS_MIN
         && work(a) == work(b)
         && a.label == b.label
         && a.settings == b.settings
+        && commands.is_none_or(|(one, other)| one == other)
         && a.metrics == b.metrics
         && values(a).eq(values(b))
 }

@@ -120,8 +120,12 @@ pub fn agree(one: f64, other: f64) -> bool {
 
 /// Bytes of a unit as most tools write it.
 pub fn bytes_of(unit: &str) -> Option<f64> {
+    times_of(unit.strip_suffix('B')?)
+}
+
+/// Number that a prefix stands for: `k` and `M`, `Ki` and `Mi`, or none.
+pub fn times_of(prefix: &str) -> Option<f64> {
     let exponents = ["", "K", "M", "G", "T", "P"];
-    let prefix = unit.strip_suffix('B')?;
     // fio and dd print both kinds: "KiB" is 1024 bytes, "kB" is 1000.
     if let Some(binary) = prefix.strip_suffix('i') {
         let power = exponents
@@ -215,6 +219,7 @@ impl Figures {
             workload: workload.into(),
             kind: tool.to_owned(),
             settings: Vec::new(),
+            command: None,
             environment: Vec::new(),
             metrics: self.metrics,
             values: self.values,

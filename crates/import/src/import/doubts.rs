@@ -31,7 +31,7 @@ const WORDS: [&str; 23] = [
     "warnings",
 ];
 /// Several words, or signs.
-const PHRASES: [&str; 11] = [
+const PHRASES: [&str; 17] = [
     "^c",
     "no space left",
     "non-zero status",
@@ -43,6 +43,12 @@ const PHRASES: [&str; 11] = [
     "verify type mismatch",
     "bad pattern block",
     "attained=no",
+    "cannot open",
+    "core dumped",
+    "no such file",
+    "permission denied",
+    "read-only file system",
+    "segmentation fault",
 ];
 /// Most doubts that are said of one text: more would hide the first.
 const NOTES_MAX: usize = 5;
@@ -85,7 +91,8 @@ fn is_prose(line: &str) -> bool {
 }
 
 fn is_doubt(line: &str) -> bool {
-    let small = line.to_lowercase();
+    // What comes behind points of progress is a word of its own.
+    let small = line.to_lowercase().replace("..", " ");
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '=' | '.' | '/');
     let words = small.split(|c| !word(c)).filter(|word| !word.is_empty());
     // "0 failed", as pgbench ends its lines of progress, is none.
@@ -143,6 +150,9 @@ mod tests {
             "dd: Fehler beim Schreiben von 't': Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
             "dd: erreur d'écriture de 't': Aucun espace disponible sur le périphérique",
             "dd: t: Eingabe-/Ausgabefehler",
+            "Performing transactions.....Error: cannot open /srv/test/12 for writing",
+            "Error: cannot open /srv/test/12 for writing",
+            "iozone: t: Read-only file system",
         ] {
             assert_eq!(found(&format!("a: 5\n{line}\n")).len(), 1, "{line}");
         }

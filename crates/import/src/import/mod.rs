@@ -22,3 +22,4 @@ mod unfolded;
 
 pub use importers::ALL;
 pub use reading::{read, source};
+pub use shell::{ShownCommand, commands};

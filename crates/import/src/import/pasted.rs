@@ -190,7 +190,7 @@ fn line(whole: &str) -> Cow<'_, str> {
         text = Cow::Owned(inner.to_owned());
     }
     let trimmed = text.trim();
-    if FENCES.contains(&trimmed) || is_markdown_fence(trimmed) {
+    if FENCES.contains(&trimmed) || is_markdown_fence(trimmed) || is_of_jobs(trimmed) {
         return Cow::Borrowed("");
     }
     // A comment often begins or ends with the fence and the text in one line.
@@ -198,6 +198,18 @@ fn line(whole: &str) -> Cow<'_, str> {
         Some(inner) => Cow::Owned(inner.trim_end_matches("```").to_owned()),
         None => text,
     }
+}
+
+/// Returns true for what a shell says of its jobs: `[1] 1234` when one begins in the background, `[1]+  Done  …` when it
+/// ends well.
+fn is_of_jobs(line: &str) -> bool {
+    let number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((job, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return false;
+    };
+    let begins = rest.strip_prefix(' ').is_some_and(number);
+    let ends = rest.trim_start_matches(['+', '-']).trim_start();
+    number(job) && (begins || ends.starts_with("Done ") || ends == "Done")
 }
 
 /// Function that takes a time of a log off a line; `None` if the line has none.
@@ -431,6 +443,28 @@ mod tests {
             plain("a&nbsp;&lt;&quot;b&quot;&gt; &amp;lt;"),
             "a <\"b\"> &lt;"
         );
+    }
+
+    #[test]
+    fn what_a_shell_says_of_its_jobs_goes() {
+        for line in [
+            "[1] 1234",
+            "[12] 7",
+            "[1]+  Done                    dd if=a of=b",
+            "[2]-  Done",
+        ] {
+            assert_eq!(plain(&format!("a\n{line}\nb\n")), "a\n\nb\n", "{line}");
+        }
+        for line in [
+            "[1] 12.5",
+            "[ 1s ] 5",
+            "[1]+  Killed  dd",
+            "[1, 2]",
+            "[RESULT] 5",
+        ] {
+            let text = format!("a\n{line}\nb\n");
+            assert_eq!(plain(&text), text);
+        }
     }
 
     #[test]

@@ -9,8 +9,12 @@ use line::PromptedCommand;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::{Imported, Importer};
 
-/// The importer that reads its own command lines.
-const READS_COMMANDS: &str = "dd";
+/// The importers that read the options of their own command lines.
+const READ_COMMANDS: [&str; 2] = ["dd", "fio"];
+
+/// Note on a command with `&` behind it.
+const IN_BACKGROUND: &str =
+    "its command line has something run in the background: it may have run at the same time";
 
 /// What stands before a result.
 #[derive(Debug, Clone, Default)]
@@ -23,13 +27,12 @@ struct Circumstances {
     place: Option<(usize, usize)>,
     /// That command.
     filled_in: String,
+    /// Set if the shell did not wait for its end.
+    in_background: bool,
 }
 
 /// Adds settings to the results of a text that tell those apart which are no repetitions.
 pub(super) fn tell_apart(importer: &Importer, text: &str, results: &mut [Imported]) {
-    if results.len() < 2 {
-        return;
-    }
     let sections = line::sections(text);
     if sections.iter().all(|section| section.0.is_none()) {
         return;
@@ -54,6 +57,49 @@ pub(super) fn tell_apart(importer: &Importer, text: &str, results: &mut [Importe
         let same: Vec<&Circumstances> = same.map(|other| &found[other]).collect();
         describe(&mut results[at], &found[at], &same);
     }
+    for (result, _) in results
+        .iter_mut()
+        .zip(&found)
+        .filter(|(_, own)| own.in_background)
+    {
+        result.notes.push(IN_BACKGROUND.to_owned());
+    }
+    // In another text may be another command line: there, too, it says what was done.
+    for (result, own) in results.iter_mut().zip(&found) {
+        result.command = (!own.words.is_empty()).then(|| own.words.join(" "));
+    }
+}
+
+/// The command lines that a text shows, in their order.
+pub fn commands(text: &str) -> Vec<ShownCommand> {
+    let mut first = 0;
+    let mut all = Vec::new();
+    for (line, printed) in line::sections(text) {
+        let lines = printed.matches('\n').count();
+        if let Some(line) = line {
+            all.push(ShownCommand {
+                line: first,
+                words: line.split(),
+                rows: line.rows,
+                printed,
+            });
+        }
+        first += lines;
+    }
+    all
+}
+
+/// A command line with what it printed.
+#[derive(Debug, Clone)]
+pub struct ShownCommand {
+    /// Number of its line in the text, from 0.
+    pub line: usize,
+    /// Its words, and the signs between commands (`|`, `;`, `>`, `&`).
+    pub words: Vec<String>,
+    /// How many lines it has.
+    pub rows: usize,
+    /// Its own lines, and those up to the next command.
+    pub printed: String,
 }
 
 /// What stands before each result; `None` if the parts of the text alone do not give the same results.
@@ -74,13 +120,13 @@ fn circumstances(
             false => Vec::new(),
         };
         let mut words = line.as_ref().map_or(Vec::new(), PromptedCommand::words);
+        if READ_COMMANDS.contains(&importer.name) {
+            without_options(&mut words, importer.name);
+        }
         if std::mem::take(&mut dropped) && !read.is_empty() {
             words.push("(caches emptied before)".to_owned());
         } else if read.is_empty() {
             dropped = line.as_ref().is_some_and(PromptedCommand::drops_caches) || dropped;
-        }
-        if importer.name == READS_COMMANDS {
-            words.clear();
         }
         for (at, result) in read.iter().enumerate() {
             let own = results.get(found.len())?;
@@ -95,38 +141,34 @@ fn circumstances(
                 state: state.clone(),
                 place: filled_in.filter(|_| all > 1).map(|_| (before + 1, all)),
                 filled_in: filled_in.map_or(String::new(), |line| line.shown()),
+                in_background: line.as_ref().is_some_and(PromptedCommand::is_in_background),
             });
         }
     }
     (found.len() == results.len()).then_some(found)
 }
 
+/// Leaves of a command line what stands before the tool, as `taskset -c 0` or the name of a machine.
+fn without_options(words: &mut Vec<String>, tool: &str) {
+    let own = words
+        .iter()
+        .position(|word| word.rsplit('/').next() == Some(tool));
+    words.truncate(own.unwrap_or(0));
+}
+
 /// Says of a result what tells it apart from those that do the same work otherwise.
 fn describe(result: &mut Imported, own: &Circumstances, same: &[&Circumstances]) {
+    if let Some(other) = same.iter().find(|other| other.words != own.words) {
+        result.notes.push(format!(
+            "run by `{}`, and another one of this text by `{}`: they are not repetitions of each other",
+            own.words.join(" "),
+            other.words.join(" ")
+        ));
+    }
     let mut tell = |name: &str, value: String, note: String| {
         result.settings.push(Fact::new(name, value));
         result.notes.push(note);
     };
-    let differs = |word: &&String| !same.iter().all(|other| other.words.contains(word));
-    if same.iter().any(|other| other.words != own.words) {
-        let words: Vec<&str> = own
-            .words
-            .iter()
-            .filter(differs)
-            .map(String::as_str)
-            .collect();
-        let value = match words.is_empty() {
-            true => "without what the others have".to_owned(),
-            false => words.join(" "),
-        };
-        let others = same.iter().find(|other| other.words != own.words);
-        let other = others.map_or(String::new(), |other| other.words.join(" "));
-        let note = format!(
-            "run by `{}`, and another one of this text by `{other}`: they are not repetitions of each other",
-            own.words.join(" ")
-        );
-        tell("command", value, note);
-    }
     if same.iter().any(|other| other.state != own.state) {
         let differs = |(key, value): &(&String, &String)| {
             !same

@@ -402,7 +402,9 @@ fn joined(
 
 /// Returns true if two readings give the same in everything but their notes.
 fn same(one: &[Imported], other: &[Imported]) -> bool {
+    // A command may be folded as well, and a part of it says less.
     let bare = |it: &Imported| Imported {
+        command: None,
         notes: Vec::new(),
         against: Vec::new(),
         ..it.clone()

@@ -137,11 +137,12 @@ impl OwnCommand {
         if let Some(tool) = &parse {
             known(settings, tool)?;
         }
+        let figures = figures(settings, parse.is_some(), &run)?;
         Ok(Self {
             run,
+            figures,
             prepare: settings.optional_text(PREPARE)?,
             cleanup: settings.optional_text("cleanup")?,
-            figures: figures(settings, parse.is_some())?,
             parse,
             time_max_ns: settings.lasting_ns("time-limit")?,
             durable: settings.flag("sync-at-end")?,
@@ -194,7 +195,11 @@ fn known(settings: &Settings, tool: &str) -> Result<(), Refusal> {
     ))
 }
 
-fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Refusal> {
+fn figures(
+    settings: &Settings,
+    parsed: bool,
+    command: &Given,
+) -> Result<Vec<ReportedFigure>, Refusal> {
     let metrics = settings.optional_texts("metrics")?.unwrap_or_default();
     // One word for all is what most have; a list of another length leaves some without.
     let of_each = |name: &str, fallback: &str| {
@@ -214,12 +219,13 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
             )),
         }
     };
-    let (units, better) = (of_each("units", "")?, of_each("better", "higher")?);
+    let (units, better) = (of_each("units", "")?, of_each("better", "")?);
     let mut figures: Vec<ReportedFigure> = Vec::new();
     for (text, (unit, better)) in metrics.iter().zip(units.iter().zip(&better)) {
         let better = match better.as_str() {
-            "higher" => Better::Higher,
-            "lower" => Better::Lower,
+            "higher" => Some(Better::Higher),
+            "lower" => Some(Better::Lower),
+            "" => None,
             other => {
                 let message = format!("better cannot be \"{other}\"");
                 let help = "it is one of: higher, lower";
@@ -237,7 +243,7 @@ fn figures(settings: &Settings, parsed: bool) -> Result<Vec<ReportedFigure>, Ref
                 "give it another name; every command has elapsed, its processor time and its bytes";
             return Err(refused((what, help.to_owned())));
         }
-        figures.push(figure);
+        figures.push(figure.of_command(&format!("{command:?}")));
     }
     Ok(figures)
 }

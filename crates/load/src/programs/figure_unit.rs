@@ -207,6 +207,18 @@ pub(super) fn check(
     })
 }
 
+/// Whether the unit that was said stands behind a figure; `None` if it makes no difference: the unit has no prefix, or
+/// the pattern has it.
+pub(super) fn stands(after: &str, fixed: &str, said: &str) -> Option<bool> {
+    let said = said.trim();
+    let plain = Unit::read(said).is_some_and(|wanted| wanted.is_base());
+    if said.is_empty() || plain || says(&fixed.replace("\\/", "/"), said) {
+        return None;
+    }
+    let word = behind(after);
+    Some(word.eq_ignore_ascii_case(said) || Unit::read(word).is_some())
+}
+
 /// Returns true if the prefix of a unit that was said has to stand behind each figure: it is printed where
 /// the figure is large ("10.9k", "950"), unless the text says elsewhere what it counts in.
 fn has_to_stand(wanted: &Unit, before: &str, said: &str) -> bool {

@@ -5,7 +5,7 @@ use stackrace_base::event::Better;
 
 fn caught(pattern: &str, unit: &str, text: &str) -> Result<f64, String> {
     let named = format!("x={pattern}");
-    let figure = ReportedFigure::new(&named, unit, Better::Lower, false).unwrap();
+    let figure = ReportedFigure::new(&named, unit, Some(Better::Lower), false).unwrap();
     let printed = Printed {
         out: text,
         errors: "",
@@ -196,7 +196,7 @@ fn the_advice_names_the_unit_that_was_printed() {
     }
     let dd = "1+0 records in\n1+0 records out\n\
               1073741824 bytes (1.1 GB, 1.0 GiB) copied, 10 s, 107 MB/s\n";
-    let figure = ReportedFigure::new("throughput", "", Better::Higher, true).unwrap();
+    let figure = ReportedFigure::new("throughput", "", None, true).unwrap();
     let printed = Printed {
         out: dd,
         errors: "",
@@ -206,4 +206,42 @@ fn the_advice_names_the_unit_that_was_printed() {
         why,
         "throughput is in B/s, and no unit was said: say --unit B/s"
     );
+}
+
+/// "950" of one run and "1.2 MB/s" of the next: nothing tells that the first is in MB/s.
+#[test]
+fn a_bare_figure_and_one_with_a_unit_are_not_of_one_command() {
+    let of = |pattern: &str, unit: &str| {
+        let figure = ReportedFigure::new(&format!("x={pattern}"), unit, None, false);
+        figure
+            .unwrap()
+            .of_command(&format!("print {pattern} {unit}"))
+    };
+    let read = |figure: &ReportedFigure, text: &str| {
+        let (out, errors) = (text, "");
+        figure
+            .read(Printed { out, errors }, None)
+            .map(|it| it.value)
+    };
+    for (unit, bare, with) in [
+        ("MB/s", "rate=950", "rate=1.2 MB/s"),
+        ("KiB/s", "rate=950", "rate=12KiB/s"),
+        ("ms", "lat=5", "lat=5 ms"),
+    ] {
+        for (first, second) in [(bare, with), (with, bare)] {
+            // Of two configurations, too, and of another command nothing is known.
+            let (a, b) = (of(ANY, unit), of(ANY, unit));
+            read(&a, first).unwrap();
+            let why = read(&b, second).unwrap_err();
+            assert!(why.contains("may be in another unit"), "{why}");
+            assert!(read(&a, first).is_ok());
+            assert!(read(&of("=([0-9.]+)", "s"), "t=5").is_ok());
+            drop((a, b));
+            assert!(read(&of(ANY, unit), second).is_ok(), "another run");
+        }
+    }
+    let plain = of(ANY, "B/s");
+    assert!(read(&plain, "rate=950").is_ok() && read(&plain, "rate=950 B/s").is_ok());
+    let fixed = of("=([0-9.]+) ?MB/s", "MB/s");
+    assert!(read(&fixed, "rate=950 MB/s").is_ok());
 }

@@ -25,7 +25,7 @@ mod tests;
 pub mod written;
 
 pub use command::{PREPARE, RUN, WORDS};
-pub use reported::{Printed, found_in};
+pub use reported::{FoundFigures, Printed, found_in};
 
 use std::sync::LazyLock;
 

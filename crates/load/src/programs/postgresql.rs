@@ -203,7 +203,7 @@ impl Workload for Postgres {
             Some("pgbench"),
         )
         .map_err(trouble)?;
-        let of = |name: &str| found.iter().find(|(head, _)| head.name == name);
+        let of = |name: &str| found.figures.iter().find(|(head, _)| head.name == name);
         let (rate, latency) = (of("transactions"), of("transaction latency mean"));
         let figure = |found: Option<&FoundFigure>| found.and_then(|(_, figure)| *figure);
         let (rate, latency) = (figure(rate), figure(latency));

@@ -1,8 +1,10 @@
 //! Figures that a program prints: found by a pattern, in JSON, or by the importer of a known tool.
 
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
 use regex::Regex;
 
-use super::number;
+use super::{figure_unit, is_of_every_command, number};
 use crate::tools::importers;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::{Imported, PrintedFigure, told_apart};
@@ -11,6 +13,8 @@ use stackrace_import::import;
 
 /// Largest pattern, bytes: what it compiles to grows with it.
 const PATTERN_MAX: usize = 2000;
+/// Most results that are listed beside the one that decides.
+const OTHERS_MAX: usize = 5;
 /// Beginning of a pointer into JSON.
 const JSON: &str = "json:";
 
@@ -27,7 +31,28 @@ pub struct Printed<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct ReportedFigure {
     head: MetricHead,
+    /// Set if it was said whether more is better.
+    directed: bool,
     at: FoundAt,
+    stands: Stands,
+}
+
+/// Whether the unit that was said stands behind a figure, as the first run that prints it decides.
+type Stands = Arc<OnceLock<bool>>;
+
+/// What is known of the figures of one command, for all configurations of a run.
+fn stands_of(figure: String) -> Stands {
+    // Each configuration has a workload of its own, and their figures are compared with each other.
+    static ALL: Mutex<Vec<(String, Weak<OnceLock<bool>>)>> = Mutex::new(Vec::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|(_, stands)| stands.strong_count() > 0);
+    let known = all.iter().find(|(known, _)| *known == figure);
+    if let Some(stands) = known.and_then(|(_, stands)| stands.upgrade()) {
+        return stands;
+    }
+    let stands = Stands::default();
+    all.push((figure, Arc::downgrade(&stands)));
+    stands
 }
 
 /// Place where a figure is found.
@@ -50,7 +75,7 @@ impl ReportedFigure {
     pub(super) fn new(
         text: &str,
         unit: &str,
-        better: Better,
+        better: Option<Better>,
         parsed: bool,
     ) -> Result<Self, (String, String)> {
         let how = || "write NAME=PATTERN or NAME=json:/POINTER".to_owned();
@@ -78,9 +103,40 @@ impl ReportedFigure {
             },
         };
         Ok(Self {
-            head: MetricHead::new(name, unit, better),
+            head: MetricHead::new(name, unit, better.unwrap_or(Better::Higher)),
+            directed: better.is_some(),
             at,
+            stands: Stands::default(),
         })
+    }
+
+    /// The same as a figure of a command: what one of its runs prints holds for all of them.
+    pub(super) fn of_command(self, command: &str) -> Self {
+        let Self { head, at, .. } = &self;
+        let stands = stands_of(format!("{command}\n{head:?}\n{at:?}"));
+        Self { stands, ..self }
+    }
+
+    /// The figure, unless it is bare and another run printed its unit, or the other way round: the bare one may be in
+    /// another unit, and nothing tells.
+    fn as_before(
+        &self,
+        found: PrintedFigure,
+        after: &str,
+        fixed: &str,
+    ) -> Result<PrintedFigure, String> {
+        let unit = &self.head.unit;
+        let stands = figure_unit::stands(after, fixed, unit);
+        if stands.is_none_or(|stands| *self.stands.get_or_init(|| stands) == stands) {
+            return Ok(found);
+        }
+        let (own, other) = match stands {
+            Some(true) => ("with", "without"),
+            _ => ("without", "with"),
+        };
+        Err(format!(
+            "it was printed {own} a unit this time, and {other} one before: a figure without {unit} behind it may be in another unit. Have it print the same unit each time, or JSON, or say it in the pattern, as in ([0-9.]+) {unit}"
+        ))
     }
 
     /// Returns true if an importer finds it.
@@ -110,7 +166,9 @@ impl ReportedFigure {
                 let last = |text: &'_ str| {
                     let last = pattern.captures_iter(text).last()?;
                     let group = last.get(1).or(last.get(0))?;
-                    Some(number::found(text, group.range(), fixed, &self.head.unit))
+                    let found = number::found(text, group.range(), fixed, &self.head.unit);
+                    let behind = &text[group.end()..];
+                    Some(found.and_then(|found| self.as_before(found, behind, fixed)))
                 };
                 let last = last(printed.out).or_else(|| last(printed.errors));
                 let last = last.ok_or_else(|| {
@@ -155,14 +213,7 @@ impl ReportedFigure {
         tool: Option<&str>,
     ) -> Result<PrintedFigure, String> {
         let all = found_in(printed, tool)?;
-        let found = all.iter().find(|(head, _)| head.name == metric);
-        let Some((head, figure)) = found else {
-            let names: Vec<&str> = all.iter().map(|(head, _)| head.name.as_str()).collect();
-            return Err(format!(
-                "\"{metric}\" is not among the figures in what it printed: {}",
-                names.join(", ")
-            ));
-        };
+        let (head, figure) = all.named(metric)?;
         // The unit stands in every report: a wrong one would be believed.
         if self.head.unit.is_empty() && !head.unit.is_empty() {
             return Err(format!(
@@ -176,6 +227,11 @@ impl ReportedFigure {
                 head.unit, self.head.unit
             ));
         }
+        if !self.directed && head.better == Better::Lower {
+            return Err(format!(
+                "a lower {metric} is better, and it was not said: say --better lower"
+            ));
+        }
         figure.ok_or_else(|| format!("the tool gave no figure for {metric}"))
     }
 }
@@ -183,17 +239,72 @@ impl ReportedFigure {
 /// A figure that importers find, with what it is; `None` if the tool gave none.
 pub(crate) type FoundFigure = (MetricHead, Option<PrintedFigure>);
 
-/// The figures that importers find in a text; where it has several results, each figure's name begins
-/// with what was done.
+/// The figures that importers find in a text.
+#[derive(Debug, Clone)]
+pub struct FoundFigures {
+    /// All figures, those of each result behind those of the one before it. Where there are several results, each
+    /// name begins with what was done.
+    pub figures: Vec<FoundFigure>,
+    /// For each result, how many of them are its.
+    counts: Vec<usize>,
+}
+
+impl FoundFigures {
+    /// The figure of a name.
+    ///
+    /// # Errors
+    /// There is none; a clause with the names that there are.
+    pub fn named(&self, name: &str) -> Result<&FoundFigure, String> {
+        let found = self.figures.iter().find(|(head, _)| head.name == name);
+        found.ok_or_else(|| {
+            let names = self.figures.iter().map(|(head, _)| head.name.as_str());
+            format!(
+                "\"{name}\" is not among the figures in what it printed: {}",
+                names.collect::<Vec<_>>().join(", ")
+            )
+        })
+    }
+
+    /// Those that have a place in a ratio and are none of every command.
+    pub fn usable(&self) -> Vec<MetricHead> {
+        let usable = self.figures.iter().filter(|(head, figure)| {
+            // A figure that the tool could not give, or a zero, has no place in a ratio; a name with a sign of
+            // equality would be read as a pattern.
+            let named = !head.name.contains('=') && !is_of_every_command(&head.name);
+            named && figure.is_some_and(|figure| figure.value > 0.0)
+        });
+        usable.map(|(head, _)| head.clone()).collect()
+    }
+
+    /// The first figures of all results behind the first one, if there are such.
+    pub fn several(&self) -> Option<String> {
+        let ends = self.counts.iter().scan(0, |end, count| {
+            *end += count;
+            Some(*end)
+        });
+        let heads = ends.filter_map(|end| Some(self.figures.get(end)?.0.name.as_str()));
+        let heads: Vec<&str> = heads.collect();
+        let shown = heads.get(..OTHERS_MAX).unwrap_or(&heads).join("; ");
+        let more = if heads.len() > OTHERS_MAX {
+            "; …"
+        } else {
+            ""
+        };
+        (!heads.is_empty()).then(|| format!("{shown}{more}"))
+    }
+}
+
+/// Finds the figures in a text.
 ///
 /// # Errors
 /// It is not what the tool prints; a clause.
-pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFigure>, String> {
+pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<FoundFigures, String> {
     let results = results_in(printed, tool)?;
     // Two jobs of fio both have a throughput.
     let several = results.len() > 1;
     let names = numbered(told_apart(&results));
-    let mut all = Vec::new();
+    let counts = results.iter().map(|result| result.metrics.len()).collect();
+    let mut figures = Vec::new();
     for (result, workload) in results.into_iter().zip(names) {
         for (head, value) in result.metrics.into_iter().zip(result.values) {
             let name = match several {
@@ -201,10 +312,10 @@ pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFig
                 true => format!("{workload}: {}", head.name).replace('=', " "),
                 false => head.name.clone(),
             };
-            all.push((MetricHead { name, ..head }, value));
+            figures.push((MetricHead { name, ..head }, value));
         }
     }
-    Ok(all)
+    Ok(FoundFigures { figures, counts })
 }
 
 /// What a text says against the figures that importers find in it, each once.

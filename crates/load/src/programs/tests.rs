@@ -301,7 +301,11 @@ fn what_a_command_does_several_times_has_figures_of_each() {
         errors: &errors,
     };
     let found = super::found_in(printed, Some("dd")).unwrap();
-    let names: Vec<&str> = found.iter().map(|(head, ..)| head.name.as_str()).collect();
+    let names: Vec<&str> = found
+        .figures
+        .iter()
+        .map(|(head, ..)| head.name.as_str())
+        .collect();
     assert_eq!(
         names,
         [

@@ -160,14 +160,14 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
             notes.push(note);
         }
     };
-    // The verdict's notes first: where room is short, the first note alone is shown.
+    // Where room is short, the first note alone is shown: an error of what was measured is worth more than any other.
+    told::of(record).into_iter().for_each(&mut add);
     verdict.notes.iter().cloned().for_each(&mut add);
     record
         .warnings()
         .into_iter()
         .map(str::to_owned)
         .for_each(&mut add);
-    told::of(record).into_iter().for_each(&mut add);
     record.notes.iter().cloned().for_each(&mut add);
     notes
 }

@@ -1,4 +1,4 @@
-//! What the programs that were measured said against their own figures.
+//! What the programs that were measured, here or elsewhere, said against their own figures.
 
 use stackrace_base::event::Observation;
 use stackrace_results::record::Record;
@@ -17,6 +17,11 @@ pub(super) fn of(record: &Record) -> Vec<String> {
                 all => format!(" (the first of {all} trials that have such words)"),
             };
             all.push(format!("{}: {note}{trials}", workload.name));
+        }
+        let imported = record.trials().filter(|trial| trial.workload == index);
+        for note in imported.flat_map(|trial| &trial.against) {
+            // As the verdict names them, so that each is there once.
+            all.push(format!("{}: {note}", workload.name));
         }
     }
     all

@@ -64,6 +64,8 @@ const FILES: [&str; 5] = ["of=", "if=", "--filename=", "--name=", "--output="];
 pub(super) struct PromptedCommand {
     prompt: String,
     command: String,
+    /// Lines that it was typed in.
+    pub(super) rows: usize,
 }
 
 /// The text, parted before each command line.
@@ -81,6 +83,7 @@ pub(super) fn sections(text: &str) -> Vec<(Option<PromptedCommand>, String)> {
         });
         if let (Some(line), Some(more)) = (all[at].0.as_mut(), more.or(goes_on.then_some(row))) {
             line.command = format!("{} {}", line.command.trim_end_matches('\\'), more.trim());
+            line.rows += 1;
         } else if let Some(line) = PromptedCommand::read(row) {
             all.push((Some(line), String::new()));
         }
@@ -101,6 +104,7 @@ impl PromptedCommand {
         let of = |prompt: &str, command: &[&str]| Self {
             prompt: prompt.to_owned(),
             command: command.join(" "),
+            rows: 1,
         };
         if row.starts_with("$ ") || row.starts_with("% ") {
             return (words.len() > 1).then(|| of("", &words[1..]));
@@ -167,6 +171,30 @@ impl PromptedCommand {
         all
     }
 
+    /// All its words, and the signs between commands; what is in quotes is one word.
+    pub(super) fn split(&self) -> Vec<String> {
+        let (mut all, mut word, mut open) = (Vec::new(), String::new(), None);
+        for c in self.command.chars() {
+            match (c, open) {
+                (c, Some(quote)) if c == quote => open = None,
+                ('"' | '\'', None) => open = Some(c),
+                ('|' | '>' | ';' | '&', None) => {
+                    // "2>" is no word.
+                    if c != '>' || !word.bytes().all(|byte| byte.is_ascii_digit()) {
+                        all.push(std::mem::take(&mut word));
+                    }
+                    word.clear();
+                    all.push(c.to_string());
+                }
+                (c, None) if c.is_whitespace() => all.push(std::mem::take(&mut word)),
+                (c, _) => word.push(c),
+            }
+        }
+        all.push(word);
+        all.retain(|word| !word.is_empty());
+        all
+    }
+
     /// The program that it runs.
     fn name(&self) -> &str {
         let mut words = self.command.split_whitespace();
@@ -184,6 +212,12 @@ impl PromptedCommand {
 
     pub(super) fn drops_caches(&self) -> bool {
         self.command.contains("drop_caches")
+    }
+
+    /// Returns true if the shell did not wait for a command of it.
+    pub(super) fn is_in_background(&self) -> bool {
+        let mut words = self.command.split_whitespace();
+        words.any(|word| word == "&" || word.ends_with('&') && !word.ends_with("&&"))
     }
 
     fn loops(&self) -> bool {

@@ -149,7 +149,7 @@ fn fio_in_a_form_that_is_not_read_is_refused_with_the_cause() {
     let terse = refused(&golden("fio/fio-3.33_terse.txt"));
     assert!(terse.what.contains("terse"), "{terse}");
     assert!(terse.next.contains("--output-format=json"), "{terse}");
-    let old = golden("fio/fio-3.1_short_normal.txt").replace("fio-3.1", "fio-2.21");
+    let old = golden("fio/fio-3.1_short_normal.txt").replace("fio-3.1", "fio-1.59");
     assert!(refused(&old).next.contains("fio-3.x"));
     let none = "{\n  \"fio version\" : \"fio-3.33\",\n  \"jobs\" : [\n  ]\n}\n";
     assert!(refused(none).what.contains("no job"));

@@ -127,6 +127,7 @@ pub(super) fn trimmed(text: &str) -> String {
 /// What counts of a result: everything but its notes.
 fn told(results: &[Imported]) -> Vec<Imported> {
     let bare = |it: &Imported| Imported {
+        command: None,
         notes: Vec::new(),
         against: Vec::new(),
         ..it.clone()

@@ -148,11 +148,70 @@ fn results_of_other_command_lines_are_told_apart_by_the_words_that_differ() {
     };
     assert_eq!(
         of("--direct=0", "--direct=1"),
-        [
-            "fio read 1M, command=--direct=0",
-            "fio read 1M, command=--direct=1"
-        ]
+        ["fio read 1M, direct=0", "fio read 1M, direct=1"]
     );
     let same = of("--direct=1 --output=a", "--direct=1 --output=b");
     assert_eq!(same, ["fio read 1M"]);
+}
+
+/// The names of the workloads of several files of one configuration.
+fn names_of_files(texts: &[String]) -> Vec<String> {
+    let sources = texts.iter().enumerate().map(|(at, text)| {
+        let file = format!("{at}.txt");
+        source(Some("a".to_owned()), &file, text.clone(), None)
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+    });
+    let sources: Vec<ImportSource> = sources.collect();
+    let design = Design::of(&sources, "2026-11-22T00:00:00Z");
+    design.workloads.into_iter().map(|head| head.name).collect()
+}
+
+#[test]
+fn a_command_line_in_another_file_is_other_work_as_in_the_same_one() {
+    for (file, command, other) in [
+        (
+            "fio/fio-3.39_seqread_normal.txt",
+            "fio --name=seqr --rw=read",
+            "--direct=1",
+        ),
+        (
+            "fio/fio-3.39_seqread_normal.txt",
+            "fio --name=seqr --rw=read",
+            "--rate=10m",
+        ),
+        ("ioping/ioping-1.3_seek.txt", "ioping -c 10 /srv/test", "-D"),
+    ] {
+        let text = |command: &str| format!("$ {command}\n{}", golden(file));
+        let changed = format!("{command} {other}");
+        let found = names_of_files(&[text(command), text(&changed)]);
+        let word = other.trim_start_matches("--");
+        assert_eq!(found.len(), 2, "{file}: {found:?}");
+        assert!(found.iter().any(|name| name.contains(word)), "{found:?}");
+        // What does not say how it was run is no repetition of what does.
+        if !file.starts_with("fio") {
+            continue;
+        }
+        let found = names_of_files(&[text(&changed), golden(file)]);
+        assert_eq!(found.len(), 2, "{file}: {found:?}");
+        assert!(
+            found.iter().any(|name| name.contains("not told")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_command_in_the_background_is_noted() {
+    let text = session(&["$ dd if=/dev/zero of=/t bs=1M count=1024 &"]);
+    let jobs =
+        text.replacen('\n', "\n[1] 1234\n", 1) + "[1]+  Done                    dd if=/dev/zero\n";
+    for text in [text, jobs] {
+        let results = read(&text, None).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(results[0].workload, "dd write 1G in blocks of 1M");
+        let noted = results[0]
+            .notes
+            .iter()
+            .any(|note| note.contains("in the background"));
+        assert!(noted, "{:?}", results[0].notes);
+    }
 }

@@ -73,6 +73,7 @@ fn imported(report: &BonnieReport) -> Imported {
         environment: Vec::new(),
         metrics: metrics(),
         values: values(report),
+        command: None,
         notes: notes(report),
         against: Vec::new(),
     }

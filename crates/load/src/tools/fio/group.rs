@@ -3,19 +3,25 @@
 
 use super::rates::{Digits, Pair};
 use super::results::{Direction, per_second};
+use super::version2;
 use stackrace_base::printed::text::TextLine;
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// Share by which amounts and times may differ beside their last digits.
 const OFF: f64 = 0.01;
 
-/// The direction whose sum a line is, and what it says: `READ: bw=…`.
+/// The direction whose sum a line is, and what it says: `READ: bw=…`; of version 2 `READ: io=…`.
 pub(super) fn of(text: &str) -> Option<(&'static str, &str)> {
     let names = [
         ("READ: bw=", "read"),
         ("WRITE: bw=", "write"),
         ("TRIM: bw=", "trim"),
         ("MIXED: bw=", "mixed"),
+        // Version 2.
+        ("READ: io=", "read"),
+        ("WRITE: io=", "write"),
+        ("TRIM: io=", "trim"),
+        ("MIXED: io=", "mixed"),
     ];
     let mut all = names.into_iter();
     all.find_map(|(begin, name)| Some((name, text.strip_prefix(begin)?)))
@@ -32,19 +38,22 @@ pub(super) fn check(
     digits: Digits,
     jobs: &[&Direction],
 ) -> Result<(), ImportError> {
+    if rest.contains(", aggrb=") {
+        return version2::check_group(line, rest, jobs);
+    }
     let refuse =
         || line.refuse("READ: bw=… (…), …-… (…-…), io=… (…), run=…-…msec, as fio 3 prints it");
     let mut parts = rest.splitn(4, ", ");
     let mut part = || parts.next().ok_or_else(refuse);
     let (rate, extremes, moved, ran) = (part()?, part()?, part()?, part()?);
-    let pair = |text: &str, unit: &str| {
+    let pair = |text: &str, read: fn(&str, &str, Digits) -> Option<Pair>| {
         let (binary, decimal) = text
             .strip_suffix(')')
             .and_then(|text| text.split_once(" ("))
             .ok_or_else(refuse)?;
-        Pair::read(binary, decimal, unit, digits).ok_or_else(refuse)
+        read(binary, decimal, digits).ok_or_else(refuse)
     };
-    let rate = pair(rate, "/s")?;
+    let rate = pair(rate, Pair::rates)?;
     let (binary, decimal) = extremes
         .strip_suffix(')')
         .and_then(|text| text.split_once(" ("))
@@ -53,9 +62,9 @@ pub(super) fn check(
         .split_once('-')
         .zip(decimal.split_once('-'))
         .ok_or_else(refuse)?;
-    let extreme = |one, again| Pair::read(one, again, "/s", digits).ok_or_else(refuse);
+    let extreme = |one, again| Pair::rates(one, again, digits).ok_or_else(refuse);
     let (least, most) = (extreme(low, low_again)?, extreme(high, high_again)?);
-    let moved = pair(moved.strip_prefix("io=").ok_or_else(refuse)?, "")?;
+    let moved = pair(moved.strip_prefix("io=").ok_or_else(refuse)?, Pair::amounts)?;
     let ran = ran
         .strip_prefix("run=")
         .and_then(|ran| ran.strip_suffix("msec"))
@@ -74,6 +83,19 @@ pub(super) fn check(
     if rates.contains(&true) {
         return Err(line.contradicts("itself: the rate, the amount and the time do not fit"));
     }
+    check_jobs(line, moved.binary, ran.1, jobs)
+}
+
+/// Checks what a group moved in so many ms against its jobs.
+///
+/// # Errors
+/// They moved something else.
+pub(super) fn check_jobs(
+    line: TextLine<'_>,
+    moved: PrintedFigure,
+    ran: f64,
+    jobs: &[&Direction],
+) -> Result<(), ImportError> {
     // The sum over all directions has no jobs of its own.
     let Some((first, others)) = jobs.split_first() else {
         return Ok(());
@@ -85,12 +107,12 @@ pub(super) fn check(
         .iter()
         .map(|job| job.shown.milliseconds)
         .fold(0.0, f64::max);
-    if !near(moved.binary, sum) || (ran.1 - longest).abs() > 1.0 + OFF * longest {
+    if !near(moved, sum) || (ran - longest).abs() > 1.0 + OFF * longest {
         return Err(line.contradicts("the jobs of the group"));
     }
     Ok(())
 }
 
-fn near(one: PrintedFigure, other: PrintedFigure) -> bool {
+pub(super) fn near(one: PrintedFigure, other: PrintedFigure) -> bool {
     one.agrees(other) || (one.value - other.value).abs() <= OFF * one.value.max(other.value)
 }

@@ -1,10 +1,11 @@
-//! fio 3.x: its JSON (also JSON+) and its normal output, and those of `stackrace fio`. A text with both is one run printed twice.
+//! fio 3.x: its JSON (also JSON+) and its normal output, the normal output of 2.x, and those of `stackrace fio`. A text with both is one run printed twice.
 //!
 //! One result per job and direction. The rate is fio's own average over the job; percentiles are
 //! those fio prints, of the completion latency unless the job asked for others. The normal output has
 //! whole or three digits of the rates (0 where it was 0.97 a second), and the count and the milliseconds
 //! that they were made from: these count.
 
+use super::asked;
 use super::results::{Direction, JobResult};
 use super::runs::{Last, last_reports};
 use super::{read_json as json, read_normal as normal};
@@ -13,7 +14,7 @@ use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "fio",
-    summary: "the JSON, JSON+ or normal output of fio 3",
+    summary: "the JSON, JSON+ or normal output of fio 3, or the normal output of fio 2",
     recognises: |text| {
         text.contains("\"fio version\"") || normal::recognises(text) || terse(text).is_some()
     },
@@ -32,7 +33,9 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             "run fio with --output-format=json, or with the normal output",
         ));
     } else {
-        normal::read(text)?
+        let (version, mut jobs) = normal::read(text)?;
+        asked::add(text, &mut jobs)?;
+        (version, jobs)
     };
     let Last {
         jobs,

@@ -129,6 +129,11 @@ fn option(line: usize, text: &str) -> JobOption<'_> {
 }
 
 impl JobSection<'_> {
+    /// All options that hold for it; of two of one name the last one does.
+    pub(super) fn all(&self) -> impl Iterator<Item = &JobOption<'_>> {
+        self.inherited.iter().chain(&self.own)
+    }
+
     /// The last value of an option: that of the section, or that of `[global]`.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         let mut all = self.own.iter().rev().chain(self.inherited.iter().rev());

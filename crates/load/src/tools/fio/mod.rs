@@ -2,6 +2,7 @@
 //!
 //! The semantics are those of fio's manual and of its behaviour; no code is its.
 
+mod asked;
 mod command;
 mod group;
 mod harmless;
@@ -20,6 +21,7 @@ mod spelling;
 #[cfg(test)]
 mod tests;
 mod value;
+mod version2;
 
 pub use job::FioJob;
 pub use language::JobFault;

@@ -2,8 +2,8 @@
 //! the amount and the time that it was made from. The statement with most digits counts.
 
 use super::results::{Direction, ResultLatency, Shown, per_second, ticked};
-use super::value;
-use stackrace_base::printed::text::{TextLine, bytes_of};
+use super::{value, version2};
+use stackrace_base::printed::text::{TextLine, bytes_of, times_of};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// The first of fio's versions that prints the digits behind a point as they are.
@@ -15,13 +15,16 @@ pub(super) enum Digits {
     /// All that there is room for.
     #[default]
     Shown,
-    /// 3.0 to 3.25 print 10.98k as "10.0k".
+    /// 2 and 3.0 to 3.25 print 10.98k as "10.0k".
     Dropped,
 }
 
 impl Digits {
     /// Those of a version, as fio calls itself: `fio-3.33`.
     pub(super) fn of(version: &str) -> Self {
+        if version2::is(version) {
+            return Self::Dropped;
+        }
         let minor = version.strip_prefix("fio-3.").unwrap_or_default();
         let end = minor.find(|c: char| !c.is_ascii_digit());
         match minor[..end.unwrap_or(minor.len())].parse::<u64>() {
@@ -39,12 +42,19 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Reads both words, each with this unit behind its bytes.
-    pub(super) fn read(binary: &str, decimal: &str, unit: &str, digits: Digits) -> Option<Self> {
-        let read = |word: &str| amount(word.strip_suffix(unit)?, digits);
+    /// Reads two amounts.
+    pub(super) fn amounts(binary: &str, decimal: &str, digits: Digits) -> Option<Self> {
         Some(Self {
-            binary: read(binary)?,
-            decimal: read(decimal)?,
+            binary: amount(binary, digits)?,
+            decimal: amount(decimal, digits)?,
+        })
+    }
+
+    /// Reads two rates.
+    pub(super) fn rates(binary: &str, decimal: &str, digits: Digits) -> Option<Self> {
+        Some(Self {
+            binary: rate(binary, digits)?,
+            decimal: rate(decimal, digits)?,
         })
     }
 
@@ -75,7 +85,7 @@ pub(super) fn rates(
         return Err(refuse());
     }
     let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
-    let rate = Pair::read(rate, again, "/s", digits).ok_or_else(refuse)?;
+    let rate = Pair::rates(rate, again, digits).ok_or_else(refuse)?;
     let moved = amount(moved, digits).ok_or_else(refuse)?;
     let milliseconds = elapsed
         .strip_suffix("msec")
@@ -143,7 +153,7 @@ pub(super) fn counted(
     let strict = self::count(&shown.operations, Digits::Shown);
     if strict.is_some_and(|strict| !exact.agrees(strict)) {
         direction.notes.push(format!(
-            "fio printed IOPS={}, but {} operations in {} ms are {:.2} a second. That figure is taken: fio 3.0 to 3.25 drop digits",
+            "fio printed IOPS={}, but {} operations in {} ms are {:.2} a second. That figure is taken: fio 2 and 3.0 to 3.25 drop digits",
             shown.operations, count.value, shown.milliseconds, made.value
         ));
     }
@@ -158,7 +168,7 @@ pub(super) fn count(word: &str, digits: Digits) -> Option<PrintedFigure> {
     let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &word[number.len()..] {
         "" => 1.0,
-        "k" => 1e3,
+        "k" | "K" => 1e3,
         "M" => 1e6,
         "G" => 1e9,
         _ => return None,
@@ -172,7 +182,20 @@ pub(super) fn amount(word: &str, digits: Digits) -> Option<PrintedFigure> {
     scaled(number, bytes_of(&word[number.len()..])?, digits)
 }
 
-fn scaled(number: &str, factor: f64, digits: Digits) -> Option<PrintedFigure> {
+/// Reads `54.1MiB/s`, and `433Mibit/s` as fio prints it with `unit_base=1`. Bytes per second.
+fn rate(word: &str, digits: Digits) -> Option<PrintedFigure> {
+    const BITS: f64 = 8.0;
+    match word.strip_suffix("bit/s") {
+        Some(bits) => {
+            let number = bits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+            let factor = times_of(&bits[number.len()..])? / BITS;
+            scaled(number, factor, digits)
+        }
+        None => amount(word.strip_suffix("/s")?, digits),
+    }
+}
+
+pub(super) fn scaled(number: &str, factor: f64, digits: Digits) -> Option<PrintedFigure> {
     let figure = PrintedFigure::read(number)?;
     let known = match (digits, number.contains('.')) {
         (Digits::Dropped, true) => figure.no_finer_than(1.0),
@@ -188,6 +211,7 @@ mod tests {
     #[test]
     fn only_the_versions_that_drop_digits_are_taken_for_such() {
         for (version, digits) in [
+            ("fio-2.2.10", Digits::Dropped),
             ("fio-3.0", Digits::Dropped),
             ("fio-3.1", Digits::Dropped),
             ("fio-3.25", Digits::Dropped),

@@ -9,6 +9,7 @@ use super::results::{
     DIRECTIONS, Direction, JobResult, Reported, ResultLatency, UNSTEADY, incomplete, is_known,
     other_blocks, sound,
 };
+use super::version2;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, cut, end, lines, size};
@@ -201,8 +202,8 @@ impl Reader {
 
     /// Takes the version, which all of a text has to be of.
     fn is_of(&mut self, line: TextLine<'_>, found: &str) -> Result<(), ImportError> {
-        if !is_known(found) {
-            return Err(line.refuse("fio-3.x"));
+        if !is_known(found) && !version2::is(found) {
+            return Err(line.refuse("fio-3.x or fio-2.x"));
         }
         self.digits = Digits::of(found);
         if *self.version.get_or_insert_with(|| found.to_owned()) != found {
@@ -272,7 +273,11 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     };
     let mut blocks = Vec::new();
     for letter in letters {
-        blocks.push(announced_block(rest, letter).ok_or_else(refuse)?);
+        let block = match rest.contains(letter) {
+            true => announced_block(rest, letter),
+            false => version2::announced_block(rest, letter),
+        };
+        blocks.push(block.ok_or_else(refuse)?);
     }
     // Reads and writes of one size have one, as fio takes it.
     blocks.dedup();
@@ -374,9 +379,10 @@ fn is_of_part(text: &str) -> bool {
 fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
     for name in ["read", "write", "trim", "mixed"] {
+        // Version 2 aligns its colons: "read :".
         if let Some(rest) = text
             .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix(": "))
+            .and_then(|rest| rest.trim_start().strip_prefix(": "))
         {
             if job.directions.iter().any(|known| known.name == name) {
                 return Err(line.refuse("each direction once"));
@@ -388,6 +394,7 @@ fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<boo
                     name: name.to_owned(),
                     ..Direction::default()
                 },
+                false if rest.starts_with("io=") => version2::rates(line, name, rest)?,
                 false => rates(line, name, rest, digits)?,
             };
             let ran_s = direction.shown.milliseconds / 1e3;
@@ -450,12 +457,19 @@ fn has_another(text: &str) -> bool {
 /// Returns what follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
 fn issued(text: &str) -> Option<&str> {
     let begins = ["issued rwts: total=", "issued rwt: total="];
-    begins.iter().find_map(|begin| text.strip_prefix(begin))
+    let version_2 = || {
+        let (name, counts) = text.split_once(": total=")?;
+        (name.trim_end() == "issued").then_some(counts)
+    };
+    begins
+        .iter()
+        .find_map(|begin| text.strip_prefix(begin))
+        .or_else(version_2)
 }
 
 /// Returns true for `lat (usec)   : 750=97.27%, 1000=0.88%`.
 fn histogram(text: &str) -> bool {
-    text.starts_with("lat (") && text.contains("   : ") && text.trim_end().ends_with('%')
+    text.starts_with("lat (") && text.contains(" : ") && text.trim_end().ends_with('%')
 }
 
 fn latency_of<'a>(
@@ -469,19 +483,36 @@ fn latency_of<'a>(
     last.ok_or_else(|| line.refuse("read:, write: or trim: before it"))
 }
 
-/// Reads `183996,79019,0,0 short=…`: what was counted gives the operations per second.
-fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), ImportError> {
-    let refuse = || line.refuse("issued rwts: total=reads,writes,trims,syncs short=… dropped=…");
-    let of_three = |list: &str| -> Option<[u64; 3]> {
-        let mut counts = list.trim_end_matches(',').split(',');
+/// Counts of each direction.
+type Counts = [u64; 3];
+
+/// Reads `183996,79019,0,0 short=0,0,0,0 …`, of version 2 `r=183996/w=79019/d=0, short=r=0/w=0/d=0 …`: the total, and
+/// the others by their names.
+fn counted_in<'a>(line: TextLine<'_>, text: &'a str) -> Option<(Counts, Vec<(&'a str, Counts)>)> {
+    let of_three = |list: &str| -> Option<Counts> {
+        let list = list.trim_end_matches(',');
+        if list.contains('/') {
+            return version2::counts(line, list);
+        }
+        let mut counts = list.split(',');
         let mut next = || line.whole(counts.next()?).ok();
         Some([next()?, next()?, next()?])
     };
-    let mut lists = counts.split(' ');
-    let total = lists.next().and_then(of_three).ok_or_else(refuse)?;
-    for list in lists {
-        let (what, list) = list.split_once('=').ok_or_else(refuse)?;
-        let counts = of_three(list).ok_or_else(refuse)?;
+    let mut lists = text.split(' ').filter(|list| !list.is_empty());
+    let total = of_three(lists.next()?)?;
+    let others = lists.map(|list| {
+        let (what, list) = list.split_once('=')?;
+        Some((what, of_three(list)?))
+    });
+    Some((total, others.collect::<Option<Vec<_>>>()?))
+}
+
+/// Reads `183996,79019,0,0 short=…`: what was counted gives the operations per second.
+fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), ImportError> {
+    let (total, others) = counted_in(line, counts).ok_or_else(|| {
+        line.refuse("issued rwts: total=reads,writes,trims,syncs short=… dropped=…")
+    })?;
+    for (what, counts) in others {
         for (name, count) in DIRECTIONS.into_iter().zip(counts) {
             let own = |it: &&mut Direction| it.name == name || it.name == "mixed";
             for direction in job.directions.iter_mut().filter(own) {

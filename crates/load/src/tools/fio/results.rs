@@ -153,9 +153,9 @@ impl ResultLatency {
     }
 }
 
-/// Returns true if a version is one whose layouts are read: of fio 3, or of `stackrace fio`.
+/// Returns true if a version is one of which all layouts are read: of fio 3, or of `stackrace fio`.
 pub(super) fn is_known(version: &str) -> bool {
-    // fio 2 printed microseconds, in fields of other names.
+    // The JSON of fio 2 has microseconds, in fields of other names.
     version.starts_with("fio-3.")
         || (version.starts_with("stackrace-") && version.ends_with(" (fio-3.33 layout)"))
 }

@@ -8,7 +8,7 @@
 mod table;
 
 use crate::import::signs::is_iozone;
-use stackrace_base::printed::text::{TextLine, end, lines};
+use stackrace_base::printed::text::{TextLine, cut, end, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer};
 use table::{Table, Unit};
 
@@ -111,6 +111,12 @@ impl<'a> Output<'a> {
             // Times per operation, and the sums of throughput mode, are other figures under the same
             // names.
             return Err(line.refuse("a table in kBytes/sec or in operations per second"));
+        } else if text.starts_with("Error ") || text.contains("No space left on device") {
+            return Err(ImportError::at(
+                line.index,
+                format!("iozone says of this run: \"{}\"", cut(text)),
+                "mend that, and run it again: what it measured until then is no result",
+            ));
         } else if text.starts_with("Performance measurements are invalid") {
             // iozone's own word on the mode that checks contents (-+d).
             return Err(ImportError::at(
@@ -271,5 +277,20 @@ mod tests {
         let misread = refused(&golden("iozone/iozone-3.429_diagnostic.txt"));
         assert!(misread.what.contains("invalid in this mode"), "{misread}");
         assert!(misread.next.contains("-+d"), "{misread}");
+    }
+
+    #[test]
+    fn a_run_that_ended_with_an_error_is_refused_with_it() {
+        let text = golden("iozone/iozone-3.489_three_tests.txt");
+        let end = text.rfind("\niozone test complete.").unwrap();
+        for error in [
+            "Error reading block 5 7f00",
+            "write: No space left on device",
+        ] {
+            let failed = format!("{}\n{error}\n{}", &text[..end], &text[end..]);
+            let why = refused(&failed);
+            assert!(why.what.contains(error), "{why}");
+            assert!(why.next.contains("run it again"), "{why}");
+        }
     }
 }
