@@ -288,6 +288,9 @@ impl<'a> Load<'a> {
                 Some(path) => observe::stored_file(path),
                 None => observe::stored_below(self.directory, RESIDENCY_FILES_MAX),
             },
+            served_by_program: residency::is_served_by_program(
+                self.existing.unwrap_or(self.directory),
+            ),
         }
     }
 

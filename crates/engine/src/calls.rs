@@ -56,7 +56,7 @@ pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
 }
 
 /// The type `fstatfs` returns for FUSE (`FUSE_SUPER_MAGIC`).
-const FUSE: u32 = 0x6573_5546;
+pub(crate) const FUSE: u32 = 0x6573_5546;
 
 /// Flushes the file system that holds `fd`, a directory at `path`, as one [`Op::Fsync`].
 pub(crate) fn flush(worker: &mut Worker<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {

@@ -14,9 +14,10 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::calls::FUSE;
 use crate::mapping::Mapping;
 use crate::outcome::{Op, OpError};
-use crate::system::{Advice, fadvise, fdatasync, syncfs};
+use crate::system::{Advice, fadvise, fdatasync, file_system_kind, syncfs};
 use crate::tree::{EntryKind, scan, scan_as_listed};
 use crate::worker_pool::{errno_of, fault};
 
@@ -36,6 +37,12 @@ fn open(path: &Path) -> Result<(OwnedFd, u64), OpError> {
     let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| fault(Op::Open, path, e))?;
     let about = fstat(&fd).map_err(|errno| fault(Op::Stat, path, errno))?;
     Ok((fd, u64::try_from(about.st_size).unwrap_or(0)))
+}
+
+/// True if a program serves the file system of a file or directory (FUSE); false where the system does not tell.
+pub fn is_served_by_program(path: &Path) -> bool {
+    let kind = open(path).map(|(fd, _)| file_system_kind(fd));
+    matches!(kind, Ok(Ok(kind)) if kind == FUSE)
 }
 
 /// Number of bytes of a file that are in the page cache, and number of bytes it has.

@@ -330,6 +330,10 @@ pub struct Settled {
     /// Bytes of the data by how the file system stores them; `None` if it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredBytes>,
+    /// True if a program serves the file system (FUSE): what it reads and writes for a trial, the kernel counts as that
+    /// program's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub served_by_program: bool,
 }
 
 /// Bytes of a trial's data by how they are stored when the clock starts.

@@ -34,11 +34,16 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let beside = reading.trial.beside.as_ref();
     let beside = beside.map_or(0.0, |beside| beside.read_bytes as f64);
     let all = reading.read_or_copied_bytes() + beside;
-    let unfetched = (all - counted.fetched_bytes as f64).max(0.0);
+    let upper: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
+    // What a program of FUSE fetched is counted as its own: there the devices tell what did not come from memory.
+    let fetched = match reading.trial.settled.served_by_program {
+        true => upper.max(counted.fetched_bytes as f64),
+        false => counted.fetched_bytes as f64,
+    };
+    let unfetched = (all - fetched).max(0.0);
     let hit = (counted.cache_hit_bytes? as f64).min(unfetched);
     let hit = hit * share(read, read + beside)?;
     let top = share(hit.min(read), read)?;
-    let upper: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
     let piled = piled(reading);
     let below = piled.map_or(0.0, |piled| below(reading, upper, piled));
     // What the page cache did not have may still have come from memory further below.
@@ -124,6 +129,25 @@ mod tests {
         // A study that asks for warm caches gets what it asks for.
         trial.settled.caches = "none".to_owned();
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
+    }
+
+    /// mergerfs reads for the trial: the kernel counts it as the reads of mergerfs.
+    #[test]
+    fn what_a_program_of_fuse_read_from_the_device_did_not_come_from_memory() {
+        let mut trial = trial();
+        trial.phases[0].operations = vec![operation("read", 1000, 1000)];
+        trial.counted.cache_hit_bytes = Some(1_000_000);
+        trial.counted.fetched_bytes = 0;
+        for device in &mut trial.counted.devices {
+            device.read_bytes = 950_000;
+        }
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::NotAsAsked));
+        trial.settled.served_by_program = true;
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+        for device in &mut trial.counted.devices {
+            device.read_bytes = 100_000;
+        }
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::NotAsAsked));
     }
 
     /// The kernel counts what a program fetched as one: a backup that came from the disk hides nothing.

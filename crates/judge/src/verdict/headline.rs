@@ -101,8 +101,15 @@ fn told<'a>(whole: &'a Comparison, all: &'a [Comparison]) -> Vec<&'a Comparison>
         !c.within.is_empty() && (&c.workload, &c.a, &c.b) == (&whole.workload, &whole.a, &whole.b)
     };
     let within: Vec<&Comparison> = all.iter().filter(same).collect();
-    let other =
-        |c: &&Comparison| c.word.decides() && discriminant(&c.word) != discriminant(&whole.word);
+    let is_in = |ratio: Option<Interval>| {
+        let mean = whole.ratio.map_or(1.0, |ratio| ratio.estimate);
+        ratio.is_some_and(|own| own.low <= mean && mean <= own.high)
+    };
+    // Another answer, or the same one with another size.
+    let other = |c: &&Comparison| {
+        let same = discriminant(&c.word) == discriminant(&whole.word);
+        c.word.decides() && !(same && is_in(c.ratio))
+    };
     match within.iter().any(other) {
         true => within,
         false => vec![whole],

@@ -203,6 +203,7 @@ impl<'a> Trial<'a> {
         );
         if self.executor.host.is_here() {
             settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
+            settled.served_by_program = residency::is_served_by_program(directory);
         }
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
