@@ -7,7 +7,7 @@ use super::rates::{Digits, amount, counted, rates};
 use super::read_times::{percentile_head, percentile_row, times, unit_ns};
 use super::results::{
     DIRECTIONS, Direction, JobResult, Reported, ResultLatency, UNSTEADY, incomplete, is_known,
-    other_blocks, sound,
+    other_blocks, share_of_reads, sound,
 };
 use super::version2;
 use stackrace_base::event::Fact;
@@ -512,6 +512,8 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
     let (total, others) = counted_in(line, counts).ok_or_else(|| {
         line.refuse("issued rwts: total=reads,writes,trims,syncs short=… dropped=…")
     })?;
+    let reads = share_of_reads(&job.mode, total).map(|share| Fact::new("reads", share));
+    job.settings.extend(reads);
     for (what, counts) in others {
         for (name, count) in DIRECTIONS.into_iter().zip(counts) {
             let own = |it: &&mut Direction| it.name == name || it.name == "mixed";
