@@ -375,6 +375,33 @@ fn is_of_part(text: &str) -> bool {
         || issued(text).is_some()
 }
 
+/// Takes the line that begins a direction: `write: IOPS=…`.
+fn begin(
+    line: TextLine<'_>,
+    job: &mut JobResult,
+    name: &str,
+    rest: &str,
+    digits: Digits,
+) -> Result<(), ImportError> {
+    if job.directions.iter().any(|known| known.name == name) {
+        return Err(line.refuse("each direction once"));
+    }
+    // Beside the directions it is their sum, which fio 3.33 prints as 0.
+    let sum = name == "mixed" && !job.directions.is_empty();
+    let direction = match sum {
+        true => Direction {
+            name: name.to_owned(),
+            ..Direction::default()
+        },
+        false if rest.starts_with("io=") => version2::rates(line, name, rest)?,
+        false => rates(line, name, rest, digits)?,
+    };
+    let ran_s = direction.shown.milliseconds / 1e3;
+    job.reported.ran_s = job.reported.ran_s.max(ran_s);
+    job.directions.push(direction);
+    Ok(())
+}
+
 /// Reads one line of a job's part; returns whether the part goes on.
 fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
@@ -384,22 +411,7 @@ fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<boo
             .strip_prefix(name)
             .and_then(|rest| rest.trim_start().strip_prefix(": "))
         {
-            if job.directions.iter().any(|known| known.name == name) {
-                return Err(line.refuse("each direction once"));
-            }
-            // Beside the directions it is their sum, which fio 3.33 prints as 0.
-            let sum = name == "mixed" && !job.directions.is_empty();
-            let direction = match sum {
-                true => Direction {
-                    name: name.to_owned(),
-                    ..Direction::default()
-                },
-                false if rest.starts_with("io=") => version2::rates(line, name, rest)?,
-                false => rates(line, name, rest, digits)?,
-            };
-            let ran_s = direction.shown.milliseconds / 1e3;
-            job.reported.ran_s = job.reported.ran_s.max(ran_s);
-            job.directions.push(direction);
+            begin(line, job, name, rest, digits)?;
             return Ok(true);
         }
     }
