@@ -7,7 +7,7 @@ use super::rates::{Digits, amount, counted, rates};
 use super::read_times::{percentile_head, percentile_row, times, unit_ns};
 use super::results::{
     DIRECTIONS, Direction, JobResult, Reported, ResultLatency, UNSTEADY, incomplete, is_known,
-    other_blocks, share_of_reads, sound,
+    is_version_2, other_blocks, share_of_reads, sound,
 };
 use super::version2;
 use stackrace_base::event::Fact;
@@ -195,14 +195,17 @@ impl Reader {
         if moved.is_empty() && name != "mixed" {
             return Err(line.contradicts("the jobs of the group"));
         }
-        group::check(line, rest, self.digits, &moved)?;
+        match rest.contains(", aggrb=") {
+            true => version2::check_group(line, rest, &moved)?,
+            false => group::check(line, rest, self.digits, &moved)?,
+        }
         told.push(name);
         Ok((group, told))
     }
 
     /// Takes the version, which all of a text has to be of.
     fn is_of(&mut self, line: TextLine<'_>, found: &str) -> Result<(), ImportError> {
-        if !is_known(found) && !version2::is(found) {
+        if !is_known(found) && !is_version_2(found) {
             return Err(line.refuse("fio-3.x or fio-2.x"));
         }
         self.digits = Digits::of(found);

@@ -181,6 +181,11 @@ pub(super) fn is_known(version: &str) -> bool {
         || (version.starts_with("stackrace-") && version.ends_with(" (fio-3.33 layout)"))
 }
 
+/// Returns true for a version of fio 2, whose normal output is read, as fio calls itself.
+pub(super) fn is_version_2(version: &str) -> bool {
+    version.starts_with("fio-2.")
+}
+
 /// Refuses a job that ended in an error: what it moved until then is no result.
 pub(super) fn sound(line: usize, name: &str, error: i64) -> Result<(), ImportError> {
     if error == 0 {
