@@ -1,8 +1,7 @@
 //! `stackrace lab mount-afp`: a volume of an AFP server, mounted by a process of its own that serves
 //! it until it is unmounted.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::net::SocketAddr;

@@ -3,8 +3,7 @@
 //! The command line comes first, then the environment, then this file. It is checked as a whole by
 //! every command, so that a misspelt key is found on the day it is written.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;

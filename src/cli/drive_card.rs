@@ -1,7 +1,6 @@
 //! Cards of drives that the command line names: one that ships, by its word, or a file.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::{Path, PathBuf};
 
 use stackrace_drives::Card;

@@ -1,7 +1,6 @@
 //! `--events FILE|-`: the lines of a run's log, copied as they are made.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,6 @@
 //! `stackrace export`: runs as tables for other programs.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::io::IsTerminal;
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! What guests are made of: built, listed, found by the name of the system, removed.
 
 use stackrace_base::event::{LeftBehind, again};
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::PathBuf;
 use std::sync::Arc;
 

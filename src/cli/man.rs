@@ -1,7 +1,6 @@
 //! `stackrace man`: the manual pages, one for each command, made from what `--help` is made from.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::Path;
 
 use clap::Command;

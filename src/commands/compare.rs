@@ -3,8 +3,7 @@
 //! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! The way to a first operation is short: a file or device needs neither store nor journal. A
 //! directory gets a private subdirectory, which is in a journal before it is made.
 
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -94,7 +94,8 @@ pub(crate) fn run(
             let host = LocalHost::new(Arc::new(|_| ()));
             check_directory(request, &host, directory)?;
             let _taken = TakenDirs::of_load(directory)?;
-            temporary::work(context, &host, |journal, id| {
+            let mut trouble = None;
+            let done = temporary::work(context, &host, |journal, id| {
                 let name = directory.display().to_string();
                 let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
                 let held = temporary::private(&host, journal, directory, "load", id, &name)?;
@@ -105,7 +106,16 @@ pub(crate) fn run(
                 if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {
                     error.path = with_real_names(&error.path.to_string_lossy()).into();
                 }
+                trouble.clone_from(&loaded.trouble);
                 Ok(loaded)
+            });
+            // What cannot be removed is most likely an effect of it.
+            done.map_err(|left| match trouble {
+                Some(trouble) => {
+                    let (text, next) = left.into_parts();
+                    Failure::unable(format!("{trouble}; {text}")).next(next)
+                }
+                None => left,
             })
         }
     }
@@ -158,7 +168,7 @@ fn check_directory(
     }
     // Asked before anything is made: the error is then about the directory itself.
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|errno| refused(&std::io::Error::from(errno)))?;
+        .map_err(|errno| refused(&errno.in_words()))?;
     let free = host
         .free_bytes(directory)
         .map_err(|error| refused(&error))?;

@@ -1,6 +1,6 @@
 //! What a load is put on: a directory, or something that exists and is only read.
 
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -28,18 +28,20 @@ impl LoadTarget {
     /// # Errors
     /// It does not exist, cannot be read, or is nothing that holds data.
     pub(crate) fn look(asked: &Path) -> Result<Self, Failure> {
-        let refused = |why: &dyn std::fmt::Display, next: &str| {
+        let refused = |why: &str, next: &str| {
             Failure::refused(format!("{}: {why}", asked.shown())).next(next.to_owned())
         };
         let existing = "name an existing directory, file or block device";
-        let path = std::fs::canonicalize(asked).map_err(|error| refused(&error, existing))?;
-        let kind = std::fs::metadata(&path).map_err(|error| refused(&error, existing))?;
+        let path =
+            std::fs::canonicalize(asked).map_err(|error| refused(&error.in_words(), existing))?;
+        let kind =
+            std::fs::metadata(&path).map_err(|error| refused(&error.in_words(), existing))?;
         if kind.is_dir() {
             return Ok(Self::Directory(path));
         }
         if !kind.is_file() && !kind.file_type().is_block_device() {
             return Err(refused(
-                &"it is neither a directory, a file nor a block device",
+                "it is neither a directory, a file nor a block device",
                 existing,
             ));
         }
@@ -47,9 +49,9 @@ impl LoadTarget {
         // The length of a device is where its end is.
         let bytes = File::open(&path)
             .and_then(|mut file| file.seek(SeekFrom::End(0)))
-            .map_err(|error| refused(&error, readable))?;
+            .map_err(|error| refused(&error.in_words(), readable))?;
         if bytes == 0 {
-            return Err(refused(&"it is empty", "name a file with something in it"));
+            return Err(refused("it is empty", "name a file with something in it"));
         }
         Ok(Self::Existing { path, bytes })
     }

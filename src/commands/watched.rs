@@ -63,11 +63,19 @@ impl<'a> WatchedDirs<'a> {
 
     /// Says what was exchanged; `None` if nothing was.
     pub(crate) fn exchanged(&self) -> Option<String> {
+        let mounts = self.host.mounts().unwrap_or_default();
         let exchanged = self.before.iter().find_map(|before| {
             let path = Path::new(&before.directory);
-            stack::looked_again(self.host, before, path)
+            stack::looked_again(self.host, &mounts, before, path)
         });
-        let covered = || stack::covered(self.host, self.data.as_deref()?, self.before.last());
+        let covered = || {
+            stack::covered(
+                self.host,
+                &mounts,
+                self.data.as_deref()?,
+                self.before.last(),
+            )
+        };
         Some(exchanged.or_else(covered)?.told())
     }
 }

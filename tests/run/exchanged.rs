@@ -24,7 +24,7 @@ fn mount_memory(point: &Path) {
 }
 
 /// What a test mounted, which goes with it however it ends.
-struct Unmounted(PathBuf);
+pub(crate) struct Unmounted(pub(crate) PathBuf);
 
 impl Drop for Unmounted {
     fn drop(&mut self) {
@@ -36,7 +36,7 @@ impl Drop for Unmounted {
 }
 
 /// Two file systems in memory.
-fn two_memories(ground: &Ground) -> [Unmounted; 2] {
+pub(crate) fn two_memories(ground: &Ground) -> [Unmounted; 2] {
     ground.write("places.toml", PLACES);
     ["one", "two"].map(|name| {
         let path = ground.make_dir(name);
@@ -62,7 +62,7 @@ pub(crate) fn exchanged_by(ground: &Ground, exchange: impl FnOnce()) -> (Said, L
 }
 
 /// The second place is out, for the reason that begins like this, and none of its trials after that counts.
-fn is_out(said: &Said, log: &Log, reasons: &[&str]) {
+pub(crate) fn is_out(said: &Said, log: &Log, reasons: &[&str]) {
     let two = log.configuration("two");
     let failures = log.failures();
     assert_eq!(failures.len(), 1, "{failures:?}\n{}{}", said.out, said.err);
@@ -338,36 +338,6 @@ pub(crate) fn storage_that_becomes_read_only_is_said_to_be_so() {
     );
     tool("mount", &["-o", "remount,rw", point]);
     ground.stackrace(&["clean"]).ended(0);
-}
-
-pub(crate) fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
-    needs::root();
-    let ground = Ground::new();
-    let [_one, two] = two_memories(&ground);
-    let point = two.0.to_str().unwrap();
-    let remount = |options: &str| {
-        tool("mount", &["-o", &format!("remount,{options}"), point]);
-    };
-    let (said, log) = exchanged_by(&ground, || remount("huge=always"));
-    let told = "/two was mounted without huge=always and is now mounted with huge=always";
-    is_out(&said, &log, &[told]);
-    // Also between a run and its resume, where it changed in another way.
-    remount("huge=never,noatime");
-    let of_two = |log: &Log| {
-        let two = log.configuration("two");
-        let complete = log.trials("complete").into_iter();
-        complete.filter(|trial| trial.1 == two).count()
-    };
-    let before = of_two(&log);
-    let resumed = ground.stackrace(&["resume"]);
-    resumed.err_has("/two was mounted with relatime and is now mounted with noatime");
-    assert_eq!(of_two(&Log::of(&ground)), before);
-    // What changes no figure is no other storage.
-    remount("strictatime");
-    remount("relatime,nosuid,size=65m");
-    ground.stackrace(&["resume"]).ended(0);
-    assert!(of_two(&Log::of(&ground)) > before);
-    assert_eq!(ground.left(), [""; 0]);
 }
 
 pub(crate) fn a_directory_that_another_one_replaces_is_out() {

@@ -7,6 +7,7 @@ mod exchanged;
 mod failing;
 mod failures;
 mod kills;
+mod remounted;
 mod signals;
 mod taken;
 mod together;
@@ -24,6 +25,7 @@ use exchanged::*;
 use failing::*;
 use failures::*;
 use kills::*;
+use remounted::*;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use signals::*;
@@ -543,6 +545,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_mirror_that_loses_a_disk_in_mid_trial_fails_and_says_so,
         a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it,
         storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
+        storage_whose_loop_device_goes_another_way_to_its_file_is_out,
+        a_file_system_on_a_file_in_memory_is_memory,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,
         a_directory_that_a_file_replaces_is_said_to_be_a_file,

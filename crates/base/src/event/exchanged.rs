@@ -86,16 +86,15 @@ mod tests {
 
     #[test]
     fn storage_that_is_only_mounted_otherwise_is_not_said_to_be_exchanged() {
-        let changes: [(fn(&mut StorageIdentity), &str); 2] = [
-            (
-                |it| it.options = Some(vec!["huge=always".into()]),
-                "with huge=always",
-            ),
-            (|it| it.read_only = true, "read-only"),
-        ];
-        for (change, how) in changes {
-            let mut now = ext4();
-            change(&mut now);
+        let huge = StorageIdentity {
+            options: Some(vec!["huge=always".into()]),
+            ..ext4()
+        };
+        let sealed = StorageIdentity {
+            read_only: true,
+            ..ext4()
+        };
+        for (now, how) in [(huge, "with huge=always"), (sealed, "read-only")] {
             let found = |machine: Option<&str>| ExchangedStorage {
                 machine: machine.map(str::to_owned),
                 before: ext4(),

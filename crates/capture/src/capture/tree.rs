@@ -1,12 +1,11 @@
 //! The tree below the recorded directory, as it is before the recording.
 
-use stackrace_base::unit::InWords;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use stackrace_base::failure::Failure;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_trace::trace::{Compiler, EntryKind, KeptEntry, ROOT};
 
 /// Names every entry of the tree; what is gone meanwhile is left out, and other file systems in it are not entered.

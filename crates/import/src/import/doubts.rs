@@ -31,7 +31,9 @@ const WORDS: [&str; 23] = [
     "warnings",
 ];
 /// Several words, or signs.
-const PHRASES: [&str; 17] = [
+const PHRASES: [&str; 19] = [
+    "]+  exit ",
+    "]-  exit ",
     "^c",
     "no space left",
     "non-zero status",
@@ -87,7 +89,10 @@ fn found(text: &str) -> Vec<String> {
 /// Returns true if a line is in words: keys of JSON, tags, and tables of figures say "error" of
 /// none.
 fn is_prose(line: &str) -> bool {
-    !line.starts_with(['"', '{', '}', '<', '[', ']', '|', '$', '#', '%'])
+    // `[12] open … failed`, `[1]+  Exit 1`: a number of a process, or of a job.
+    let numbered = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let numbered = numbered.is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    numbered || !line.starts_with(['"', '{', '}', '<', '[', ']', '|', '$', '#', '%'])
 }
 
 fn is_doubt(line: &str) -> bool {
@@ -153,6 +158,8 @@ mod tests {
             "Performing transactions.....Error: cannot open /srv/test/12 for writing",
             "Error: cannot open /srv/test/12 for writing",
             "iozone: t: Read-only file system",
+            "[1]+  Exit 1                  dd if=/dev/zero of=t",
+            "[12] open ./clients/x failed for handle 1 (No such file or directory)",
         ] {
             assert_eq!(found(&format!("a: 5\n{line}\n")).len(), 1, "{line}");
         }
@@ -163,6 +170,8 @@ mod tests {
             "\"error\" : 22,",
             "$ fio --continue_on_error=all --error=1",
             "Time limit exceeded, exiting...",
+            "[ 2s ] reads: 1.00 MiB/s errors: 5",
+            "[1]+  Done                    dd if=/dev/zero of=t",
             "x: (groupid=0, jobs=1): err= 0: pid=1",
         ] {
             assert!(found(line).is_empty(), "{line}");

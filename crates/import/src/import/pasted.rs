@@ -208,8 +208,9 @@ fn is_of_jobs(line: &str) -> bool {
         return false;
     };
     let begins = rest.strip_prefix(' ').is_some_and(number);
-    let ends = rest.trim_start_matches(['+', '-']).trim_start();
-    number(job) && (begins || ends.starts_with("Done ") || ends == "Done")
+    // zsh has its sign further behind.
+    let ends = rest.trim_start_matches(['+', '-', ' ']).to_lowercase();
+    number(job) && (begins || ends.split(' ').next() == Some("done"))
 }
 
 /// Function that takes a time of a log off a line; `None` if the line has none.
@@ -452,6 +453,7 @@ mod tests {
             "[12] 7",
             "[1]+  Done                    dd if=a of=b",
             "[2]-  Done",
+            "[1]  + done       dd",
         ] {
             assert_eq!(plain(&format!("a\n{line}\nb\n")), "a\n\nb\n", "{line}");
         }

@@ -21,6 +21,10 @@ pub(super) fn sides(
     sides: &Sides,
     figure: ComparedFigure,
 ) -> Vec<String> {
+    // Most figures are our own, and this is asked at each look.
+    if !figure.is_printed(table.evidence) {
+        return Vec::new();
+    }
     let rounds = sides.rounds(table, figure);
     let still = |t: &usize| is_still(table, *t, figure, &rounds);
     let both = [(&sides.a, &sides.a_name), (&sides.b, &sides.b_name)];

@@ -69,6 +69,7 @@ impl Ground {
     pub(super) fn exchanged(
         &self,
         first: &dyn Host,
+        mounts: &[MountInfo],
     ) -> Result<Option<ExchangedStorage>, HostError> {
         let named = self.named.iter().zip(&self.at);
         let own = self
@@ -78,8 +79,8 @@ impl Ground {
         let mut all = named
             .map(|(before, (node, path))| (before, *node, path.as_path()))
             .chain(own);
-        let found =
-            all.find_map(|(before, node, path)| seen(first, before, node, path).transpose());
+        let found = all
+            .find_map(|(before, node, path)| seen(first, mounts, before, (node, path)).transpose());
         found.transpose()
     }
 
@@ -147,19 +148,22 @@ pub fn exchanged_below(
     before: &[StorageIdentity],
 ) -> Result<Option<ExchangedStorage>, HostError> {
     let mut all = before.iter().zip(named_directories(stack));
-    let found = all.find_map(|(before, (node, path))| seen(first, before, node, &path).transpose());
+    let mounts = first.mounts().unwrap_or_default();
+    let found = all
+        .find_map(|(before, (node, path))| seen(first, &mounts, before, (node, &path)).transpose());
     found.transpose()
 }
 
-/// Looks at one directory again.
+/// Looks at one directory again; `mounts` is the table of the first machine.
 fn seen(
     first: &dyn Host,
+    mounts: &[MountInfo],
     before: &StorageIdentity,
-    node: usize,
-    path: &Path,
+    (node, path): (usize, &Path),
 ) -> Result<Option<ExchangedStorage>, HostError> {
     let host = on(first, node)?;
-    let exchanged = looked_again(host, before, path);
+    let mounts = if node == 1 { mounts } else { &[] };
+    let exchanged = looked_again(host, mounts, before, path);
     if exchanged.as_ref().is_some_and(|found| found.now.is_none()) {
         // Of a machine that is lost nothing is known, which is no sign that anything was exchanged.
         host.answers()?;
@@ -167,36 +171,39 @@ fn seen(
     Ok(exchanged.map(|exchanged| named(first, node, exchanged)))
 }
 
-/// Looks at a directory again; the exchange, if it is not on the same storage any more.
+/// Looks at a directory again; the exchange, if it is not on the same storage any more. `mounts` is the table of mounts,
+/// where it was just read.
 pub fn looked_again(
     host: &dyn Host,
+    mounts: &[MountInfo],
     before: &StorageIdentity,
     path: &Path,
 ) -> Option<ExchangedStorage> {
-    let exchanged = compared(before, host.identity_of(path).ok())?;
+    let exchanged = compared(before, host.identity_among(mounts, path).ok())?;
     let file = exchanged.now.is_none() && host.exists(path) && !host.is_dir(path);
     Some(ExchangedStorage { file, ..exchanged })
 }
 
 /// What is mounted below a private directory, which was empty when it was made: it hides a part of the data. `None` if
-/// nothing is, or the mounts are not shown; `before` is the storage that the directory lies on.
+/// nothing is, or the table of mounts is empty; `before` is the storage that the directory lies on.
 pub fn covered(
     host: &dyn Host,
+    mounts: &[MountInfo],
     directory: &Path,
     before: Option<&StorageIdentity>,
 ) -> Option<ExchangedStorage> {
     let directory = host.canonical(directory).ok()?;
-    let below = |mount: &MountInfo| {
+    let below = |mount: &&MountInfo| {
         mount.mount_point != directory && mount.mount_point.starts_with(&directory)
     };
-    let over = host.mounts().ok()?.into_iter().find(below)?;
+    let over = mounts.iter().find(below)?;
     Some(ExchangedStorage {
         machine: None,
         before: StorageIdentity {
             directory: over.mount_point.to_string_lossy().into_owned(),
             ..before.cloned().unwrap_or_default()
         },
-        now: Some(of_mount(&over.mount_point, &over, None)),
+        now: Some(of_mount(&over.mount_point, over, None)),
         file: false,
     })
 }

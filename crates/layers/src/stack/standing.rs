@@ -104,8 +104,10 @@ impl StandingStack {
     /// # Errors
     /// One of its machines does not answer.
     pub fn exchanged(&self, host: &dyn Host) -> Result<Option<ExchangedStorage>, HostError> {
-        let exchanged = self.lies_on.exchanged(host)?;
-        let covered = || covered(host, self.known_directory(), self.lies_on.of_workload());
+        let mounts = host.mounts().unwrap_or_default();
+        let exchanged = self.lies_on.exchanged(host, &mounts)?;
+        let below = self.lies_on.of_workload();
+        let covered = || covered(host, &mounts, self.known_directory(), below);
         Ok(exchanged.or_else(covered))
     }
 

@@ -25,6 +25,7 @@ mod tests;
 pub mod written;
 
 pub use command::{PREPARE, RUN, WORDS};
+pub use ran::is_of_every_command;
 pub use reported::{FoundFigures, Printed, found_in};
 
 use std::sync::LazyLock;
@@ -43,11 +44,6 @@ const ALL: &[WorkloadKind] = &[
     #[cfg(feature = "sqlite")]
     sqlite::KIND,
 ];
-
-/// Returns true if every command has a metric of this name, whatever it prints.
-pub fn is_of_every_command(name: &str) -> bool {
-    ran::heads().iter().any(|head| head.name == name)
-}
 
 /// The kind of workload of a name; `None` if there is none.
 pub fn kind(name: &str) -> Option<&'static WorkloadKind> {

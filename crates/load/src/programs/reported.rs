@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use regex::Regex;
 
-use super::{figure_unit, is_of_every_command, number};
+use super::{figure_unit, number, ran};
 use crate::tools::importers;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::{Imported, PrintedFigure, told_apart};
@@ -270,7 +270,7 @@ impl FoundFigures {
         let usable = self.figures.iter().filter(|(head, figure)| {
             // A figure that the tool could not give, or a zero, has no place in a ratio; a name with a sign of
             // equality would be read as a pattern.
-            let named = !head.name.contains('=') && !is_of_every_command(&head.name);
+            let named = !head.name.contains('=') && !ran::is_of_every_command(&head.name);
             named && figure.is_some_and(|figure| figure.value > 0.0)
         });
         usable.map(|(head, _)| head.clone()).collect()

@@ -1,6 +1,5 @@
 //! What a workload is: its kind, what it costs, where it works.
 
-use stackrace_base::unit::InWords;
 use std::any::Any;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
 use stackrace_base::event::{FailureCause, LedgerLine, MetricHead, OperationsOf};
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_machine::host::{Host, HostError, Needs};
 
 /// Width of one step of every time series, ns: 100 ms.

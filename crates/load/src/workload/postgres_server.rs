@@ -190,7 +190,7 @@ impl PostgresServer<'_> {
             trouble(format!(
                 "remove {}: {error}",
                 path.shown(),
-                error = error.in_words()
+                error = stackrace_base::unit::InWords::in_words(&error)
             ))
         })?;
         Ok(Some(format!("rm {DATA}/{LOCK}")))

@@ -3,8 +3,7 @@
 //! The file is made before the clock starts, or one the user names is copied onto the stack; it is
 //! read cold, as every phase starts. `stackrace load FILE read-file` reads a file where it lies.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::{Path, PathBuf};
 
 use stackrace_engine::files::AtEnd;

@@ -5,8 +5,7 @@ use super::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use stackrace_base::event::ServedCost;
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_drives::power::Durability;
 use stackrace_drives::{Caching, Card, Drive, Fault, Faulty, Operation, Request, SECTOR};
 use stackrace_engine::ublk::{

@@ -4,8 +4,7 @@ use super::command::Output;
 use super::needs::{Package, ProgramPart};
 use super::tools;
 use stackrace_base::event::{FailureCause, again_as_root, shell};
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -66,14 +66,14 @@ pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> Storage
 }
 
 /// The identity as this machine's kernel tells it. Everything is asked of one open directory, so
-/// that all of it is of the same one.
-pub(super) fn here(path: &Path) -> Result<StorageIdentity, HostError> {
+/// that all of it is of the same one; `mounts` is the table where it was just read.
+pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity, HostError> {
     let cannot = |error: rustix::io::Errno| {
         HostError::path("find out what holds", path, std::io::Error::from(error))
     };
     let flags = system::PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let held = rustix::fs::open(path, flags, Mode::empty()).map_err(cannot)?;
-    let mount = reading::mount_of_open(&held, path)?;
+    let mount = reading::mount_of_open(&held, path, mounts)?;
     let id = rustix::fs::fstatvfs(&held).map_or(0, |space| space.f_fsid);
     let about = std::fs::File::from(held)
         .metadata()
@@ -187,6 +187,21 @@ mod tests {
         // Its mark stands once, at the end.
         let odd = "/a (deleted).img (deleted) (deleted)";
         assert_eq!(super::backing_path(odd), "/a (deleted).img (deleted)");
+    }
+
+    #[test]
+    fn a_table_of_mounts_that_was_just_read_is_not_read_again() {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let base = tempfile::tempdir().unwrap();
+        let mut mounts = host.mounts().unwrap();
+        for mount in &mut mounts {
+            mount.options = vec!["of-this-table".to_owned()];
+        }
+        let told = host.identity_among(&mounts, base.path()).unwrap();
+        assert_eq!(told.options, Some(vec!["of-this-table".to_owned()]));
+        // What was mounted after it was read is found all the same.
+        let told = host.identity_among(&[], base.path()).unwrap();
+        assert_eq!(told, host.identity_of(base.path()).unwrap());
     }
 
     #[test]

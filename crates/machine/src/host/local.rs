@@ -437,7 +437,15 @@ impl Host for LocalHost {
     }
 
     fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
-        identity::here(&self.canonical(directory)?)
+        identity::here(&self.canonical(directory)?, &[])
+    }
+
+    fn identity_among(
+        &self,
+        mounts: &[MountInfo],
+        directory: &Path,
+    ) -> Result<StorageIdentity, HostError> {
+        identity::here(&self.canonical(directory)?, mounts)
     }
 
     fn holders(&self, path: &Path) -> Vec<String> {

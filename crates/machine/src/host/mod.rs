@@ -298,6 +298,19 @@ pub trait Host: Send + Sync {
         let boot = self.read_text(Path::new(identity::BOOT)).ok();
         Ok(identity::of_mount(&directory, &mount, boot))
     }
+    /// The same with a table of mounts that was just read: a look at many directories reads it once.
+    ///
+    /// # Errors
+    /// As [`Host::identity_of`].
+    fn identity_among(
+        &self,
+        mounts: &[MountInfo],
+        directory: &Path,
+    ) -> Result<StorageIdentity, HostError> {
+        // A machine elsewhere has its own table at hand.
+        let _ = mounts;
+        self.identity_of(directory)
+    }
     /// Marks that tell a file or a directory from any other that may be at its path later; `None`
     /// if nothing is there, or this machine does not say.
     fn thing_at(&self, path: &Path) -> Option<MadeThing> {

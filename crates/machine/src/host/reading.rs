@@ -66,11 +66,15 @@ pub(super) fn mount_of(path: &Path) -> Result<MountInfo, HostError> {
     let lost = |error: std::io::Error| HostError::path("find the mount that holds", path, error);
     let handle = rustix::fs::open(path, system::PLACE_ONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| lost(error.into()))?;
-    mount_of_open(&handle, path)
+    mount_of_open(&handle, path, &[])
 }
 
-/// The same of what is open already; `path` is what it is called.
-pub(super) fn mount_of_open(handle: &OwnedFd, path: &Path) -> Result<MountInfo, HostError> {
+/// The same of what is open already; `path` is what it is called. The table is read if it is not among the `known`.
+pub(super) fn mount_of_open(
+    handle: &OwnedFd,
+    path: &Path,
+    known: &[MountInfo],
+) -> Result<MountInfo, HostError> {
     let lost = |error: std::io::Error| HostError::path("find the mount that holds", path, error);
     let about = text(Path::new(&format!(
         "/proc/self/fdinfo/{}",
@@ -80,8 +84,14 @@ pub(super) fn mount_of_open(handle: &OwnedFd, path: &Path) -> Result<MountInfo, 
         .lines()
         .find_map(|line| line.strip_prefix("mnt_id:"))
         .and_then(|number| number.trim().parse::<u64>().ok());
-    mounts()?
-        .into_iter()
-        .find(|mount| Some(mount.id) == id)
+    let is_it = |mount: &&MountInfo| Some(mount.id) == id;
+    if let Some(mount) = known.iter().find(is_it) {
+        return Ok(mount.clone());
+    }
+    let table = mounts()?;
+    table
+        .iter()
+        .find(is_it)
+        .cloned()
         .ok_or_else(|| lost(std::io::Error::other("it is not in /proc/self/mountinfo")))
 }

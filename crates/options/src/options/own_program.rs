@@ -58,7 +58,7 @@ pub struct OwnProgramArgs {
     /// Unit of each --metric, in their order, or one for all
     #[arg(long, value_name = "UNIT", requires = "metric", conflicts_with_all = NO_COMMAND)]
     pub unit: Vec<String>,
-    /// Which direction of each --metric is better: higher or lower [default: higher]
+    /// Which direction of each --metric is better: higher or lower [default: higher, or as --parse knows]
     #[arg(long, value_name = "WAY", requires = "metric", conflicts_with_all = NO_COMMAND)]
     pub better: Vec<String>,
     /// Read the command's output as that of this tool (fio, bonnie++, sysbench, postmark, pgbench

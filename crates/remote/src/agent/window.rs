@@ -1,8 +1,7 @@
 //! The memory that a guest in virtual time shares with this program outside: large amounts pass at
 //! once, and the guest's clock does not show it.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_engine::window::SharedWindow;
 use stackrace_machine::host::shared_memory::shared_memory;
 

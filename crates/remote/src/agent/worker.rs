@@ -14,8 +14,7 @@ use super::router::Router;
 use serde::Serialize;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_engine::port::OutputPort;
 use stackrace_machine::host::verb::{self, RemoteError};
 use stackrace_machine::host::{Host, HostError, local::LocalHost};
@@ -292,7 +291,7 @@ pub fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.shown());
     let text = match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        read => read.map_err(|error| failed(&error))?,
+        read => read.map_err(|error| failed(&error.in_words()))?,
     };
     let orders: GuestOrders = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
     // Before any thread is started: each of them inherits the right to the port.

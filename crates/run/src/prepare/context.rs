@@ -1,7 +1,6 @@
 //! What every command of a session needs: the store, the machine and its peers.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Job files of fio: read, with the variables of the environment that they name.
 
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub fn text_of(path: &Path, variable: &Variables<'_>) -> Result<String, (String,
         (what, "name a job file of fio".to_owned())
     };
     let bytes = ByteLimit::new(JOB_MAX as u64).read(path);
-    let bytes = bytes.map_err(|error| refused(&error))?;
+    let bytes = bytes.map_err(|error| refused(&error.in_words()))?;
     let text = String::from_utf8(bytes).map_err(|error| refused(&error))?;
     Ok(expanded(&text, variable))
 }

@@ -56,7 +56,7 @@ impl KnownGrounds {
             known.insert(path.to_path_buf(), first);
             return Ok(());
         };
-        match stack::looked_again(host, before, path) {
+        match stack::looked_again(host, &[], before, path) {
             None => Ok(()),
             Some(exchanged) => Err(GroundTrouble::Exchanged(Box::new(exchanged), None)),
         }
@@ -88,10 +88,12 @@ impl HeldGround {
 
     /// What is another storage by now, or hides a part of the data; `None` if nothing is.
     fn exchanged(&self, host: &dyn Host) -> Option<ExchangedStorage> {
+        let mounts = host.mounts().unwrap_or_default();
         let mut all = self.directories.iter();
-        let exchanged = all.find_map(|(path, before)| stack::looked_again(host, before, path));
+        let exchanged =
+            all.find_map(|(path, before)| stack::looked_again(host, &mounts, before, path));
         let below = self.directories.last().map(|(_, before)| before);
-        exchanged.or_else(|| stack::covered(host, &self.data, below))
+        exchanged.or_else(|| stack::covered(host, &mounts, &self.data, below))
     }
 
     /// Looks at them after a part of a trial, whatever came of it.

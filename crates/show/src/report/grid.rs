@@ -16,7 +16,9 @@ const EDGE: char = '\u{1}';
 /// Fills a line between two rows while a table is laid out.
 const NEXT_ROW: char = '\u{2}';
 /// Longer words in a table may be broken: names of files have no end.
-const WORD_MAX: usize = 24;
+const WORD_MAX: usize = 40;
+/// Longer cells of a row that is a list may be broken at blanks.
+const CELL_MAX: usize = 24;
 
 /// A line of a table.
 pub(super) struct GridLine {
@@ -53,7 +55,7 @@ pub fn stacked<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>, width: usize
         .map(|(head, cell)| {
             let text = plain(&format!("{head} {cell}"));
             // What is short stays on one line.
-            match columns_of(&text) <= WORD_MAX {
+            match columns_of(&text) <= CELL_MAX {
                 true => text.replace(' ', &GLUE.to_string()),
                 false => text,
             }

@@ -159,9 +159,9 @@ fn beginning(text: &str, behind: &str, width: usize, lines_max: usize) -> Option
         }
     }
     let texts = ends.iter().rev().map(|end| {
-        // A clause that is the last one now ends a sentence.
+        // A list of which a part is left out must not look whole.
         let stop = match behind.is_empty() && text[*end..].starts_with(';') {
-            true => ".",
+            true => "; …",
             false => "",
         };
         format!("{}{stop}{behind}", &text[..*end])
@@ -517,6 +517,34 @@ mod tests {
                 "{shown}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_of_thirty_five_letters_is_whole_in_every_table() {
+        let name = "btrfs-compress-zstd-3-discard-async";
+        let cells = [name, "203 k/s", "[45.9, 898]", "faster than the one before"];
+        let table = TextTable {
+            head: ["configuration", "value", "interval", "verdict"]
+                .map(str::to_owned)
+                .into(),
+            rows: vec![TextRow::of(cells.map(str::to_owned).into())],
+            ..TextTable::default()
+        };
+        for width in [40, 60, 80, 120] {
+            let mut page = Page::on(Screen { width });
+            page.rows(&table);
+            let shown = page.text.plain();
+            assert!(shown.contains(name), "{width}\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_cut_says_that_it_goes_on() {
+        let text = format!("a leads; not separated from {}.", vec!["b"; 60].join("; "));
+        let mut page = Page::on(Screen { width: 80 });
+        page.labelled_at_most("VERDICT", Style::Strong, &text, 2);
+        let shown = page.text.plain();
+        assert!(shown.trim_end().ends_with("b; …"), "{shown}");
     }
 
     #[test]

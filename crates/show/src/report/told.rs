@@ -26,3 +26,27 @@ pub(super) fn of(record: &Record) -> Vec<String> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::content;
+    use stackrace_base::event::Event;
+    use stackrace_judge::verdict::{self, Evidence};
+    use stackrace_results::record::sample;
+
+    /// On a page of few lines the first note alone is shown.
+    #[test]
+    fn an_error_of_what_was_measured_leads_the_notes() {
+        let mut record = sample::record(&sample::small());
+        for line in &mut record.lines {
+            if let Event::Trial(trial) = &mut line.event {
+                trial.against = vec!["the text says: read: Input/output error".to_owned()];
+            }
+        }
+        let mut verdict = verdict::judge(&Evidence::of(&record));
+        verdict.notes = vec!["4 KiB: measured for only 446 ms".to_owned()];
+        let notes = content::notes(&record, &verdict);
+        assert!(notes[0].contains("Input/output error"), "{notes:?}");
+        assert!(notes.contains(&verdict.notes[0]), "{notes:?}");
+    }
+}

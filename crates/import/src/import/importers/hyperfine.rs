@@ -149,6 +149,7 @@ impl Command {
             Imported {
                 settings: self.settings(),
                 notes: self.ended(at).into_iter().collect(),
+                against: self.ended(at).into_iter().collect(),
                 ..figures.imported("hyperfine", format!("hyperfine: {}", self.command))
             }
         };

@@ -186,6 +186,7 @@ impl PromptedCommand {
                     word.clear();
                     all.push(c.to_string());
                 }
+                ('#', None) if word.is_empty() => break,
                 (c, None) if c.is_whitespace() => all.push(std::mem::take(&mut word)),
                 (c, _) => word.push(c),
             }

@@ -6,8 +6,7 @@
 //! root's rights to clean up.
 
 use stackrace_base::event::LeftBehind;
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::Path;
 use std::sync::Arc;
 

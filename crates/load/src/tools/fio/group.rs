@@ -3,7 +3,6 @@
 
 use super::rates::{Digits, Pair};
 use super::results::{Direction, per_second};
-use super::version2;
 use stackrace_base::printed::text::TextLine;
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
@@ -38,9 +37,6 @@ pub(super) fn check(
     digits: Digits,
     jobs: &[&Direction],
 ) -> Result<(), ImportError> {
-    if rest.contains(", aggrb=") {
-        return version2::check_group(line, rest, jobs);
-    }
     let refuse =
         || line.refuse("READ: bw=… (…), …-… (…-…), io=… (…), run=…-…msec, as fio 3 prints it");
     let mut parts = rest.splitn(4, ", ");

@@ -1,8 +1,8 @@
 //! The rates of a job in fio's normal output. Each is there several times: as a rate of few digits, and as
 //! the amount and the time that it was made from. The statement with most digits counts.
 
-use super::results::{Direction, ResultLatency, Shown, per_second, ticked};
-use super::{value, version2};
+use super::results::{Direction, ResultLatency, Shown, is_version_2, per_second, ticked};
+use super::value;
 use stackrace_base::printed::text::{TextLine, bytes_of, times_of};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
@@ -22,7 +22,7 @@ pub(super) enum Digits {
 impl Digits {
     /// Those of a version, as fio calls itself: `fio-3.33`.
     pub(super) fn of(version: &str) -> Self {
-        if version2::is(version) {
+        if is_version_2(version) {
             return Self::Dropped;
         }
         let minor = version.strip_prefix("fio-3.").unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Reads two amounts.
+    /// An amount in powers of 1024, and again in those of 1000.
     pub(super) fn amounts(binary: &str, decimal: &str, digits: Digits) -> Option<Self> {
         Some(Self {
             binary: amount(binary, digits)?,
@@ -50,7 +50,7 @@ impl Pair {
         })
     }
 
-    /// Reads two rates.
+    /// A rate in powers of 1024, and again in those of 1000.
     pub(super) fn rates(binary: &str, decimal: &str, digits: Digits) -> Option<Self> {
         Some(Self {
             binary: rate(binary, digits)?,

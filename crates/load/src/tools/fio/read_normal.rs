@@ -7,7 +7,7 @@ use super::rates::{Digits, amount, counted, rates};
 use super::read_times::{percentile_head, percentile_row, times, unit_ns};
 use super::results::{
     DIRECTIONS, Direction, JobResult, Reported, ResultLatency, UNSTEADY, incomplete, is_known,
-    other_blocks, sound,
+    is_version_2, other_blocks, share_of_reads, sound,
 };
 use super::version2;
 use stackrace_base::event::Fact;
@@ -195,14 +195,17 @@ impl Reader {
         if moved.is_empty() && name != "mixed" {
             return Err(line.contradicts("the jobs of the group"));
         }
-        group::check(line, rest, self.digits, &moved)?;
+        match rest.contains(", aggrb=") {
+            true => version2::check_group(line, rest, &moved)?,
+            false => group::check(line, rest, self.digits, &moved)?,
+        }
         told.push(name);
         Ok((group, told))
     }
 
     /// Takes the version, which all of a text has to be of.
     fn is_of(&mut self, line: TextLine<'_>, found: &str) -> Result<(), ImportError> {
-        if !is_known(found) && !version2::is(found) {
+        if !is_known(found) && !is_version_2(found) {
             return Err(line.refuse("fio-3.x or fio-2.x"));
         }
         self.digits = Digits::of(found);
@@ -375,6 +378,33 @@ fn is_of_part(text: &str) -> bool {
         || issued(text).is_some()
 }
 
+/// Takes the line that begins a direction: `write: IOPS=…`.
+fn begin(
+    line: TextLine<'_>,
+    job: &mut JobResult,
+    name: &str,
+    rest: &str,
+    digits: Digits,
+) -> Result<(), ImportError> {
+    if job.directions.iter().any(|known| known.name == name) {
+        return Err(line.refuse("each direction once"));
+    }
+    // Beside the directions it is their sum, which fio 3.33 prints as 0.
+    let sum = name == "mixed" && !job.directions.is_empty();
+    let direction = match sum {
+        true => Direction {
+            name: name.to_owned(),
+            ..Direction::default()
+        },
+        false if rest.starts_with("io=") => version2::rates(line, name, rest)?,
+        false => rates(line, name, rest, digits)?,
+    };
+    let ran_s = direction.shown.milliseconds / 1e3;
+    job.reported.ran_s = job.reported.ran_s.max(ran_s);
+    job.directions.push(direction);
+    Ok(())
+}
+
 /// Reads one line of a job's part; returns whether the part goes on.
 fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
@@ -384,22 +414,7 @@ fn inside(line: TextLine<'_>, job: &mut JobResult, digits: Digits) -> Result<boo
             .strip_prefix(name)
             .and_then(|rest| rest.trim_start().strip_prefix(": "))
         {
-            if job.directions.iter().any(|known| known.name == name) {
-                return Err(line.refuse("each direction once"));
-            }
-            // Beside the directions it is their sum, which fio 3.33 prints as 0.
-            let sum = name == "mixed" && !job.directions.is_empty();
-            let direction = match sum {
-                true => Direction {
-                    name: name.to_owned(),
-                    ..Direction::default()
-                },
-                false if rest.starts_with("io=") => version2::rates(line, name, rest)?,
-                false => rates(line, name, rest, digits)?,
-            };
-            let ran_s = direction.shown.milliseconds / 1e3;
-            job.reported.ran_s = job.reported.ran_s.max(ran_s);
-            job.directions.push(direction);
+            begin(line, job, name, rest, digits)?;
             return Ok(true);
         }
     }
@@ -512,6 +527,8 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
     let (total, others) = counted_in(line, counts).ok_or_else(|| {
         line.refuse("issued rwts: total=reads,writes,trims,syncs short=… dropped=…")
     })?;
+    let reads = share_of_reads(&job.mode, total).map(|share| Fact::new("reads", share));
+    job.settings.extend(reads);
     for (what, counts) in others {
         for (name, count) in DIRECTIONS.into_iter().zip(counts) {
             let own = |it: &&mut Direction| it.name == name || it.name == "mixed";

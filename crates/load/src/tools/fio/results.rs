@@ -38,6 +38,27 @@ pub(super) fn incomplete(what: &str, direction: &str, count: u64) -> Option<Stri
     (count > 0).then(|| format!("fio says that {count} {direction} operation(s) {done}"))
 }
 
+/// The share of reads in a mix, as its counts tell; `None` if it is no mix, or too short to tell.
+///
+/// The normal output does not have `rwmixread`, and results of other mixes are no repetitions.
+pub(super) fn share_of_reads(mode: &str, [reads, writes, _]: [u64; 3]) -> Option<String> {
+    // fio throws a die for each operation. With so many, what falls is within 2.5 or 5 % of what was asked for.
+    const FINE: u64 = 4000;
+    const COARSE: u64 = 1000;
+    let all = reads.saturating_add(writes);
+    let share = 100.0 * reads as f64 / all.max(1) as f64;
+    let near = |step: f64| (share / step).round() * step;
+    match all {
+        _ if !mode.contains("rw") => None,
+        FINE.. => Some(format!("about {} %", near(5.0))),
+        // People ask for 75 %, too, which lies between two tens.
+        COARSE.. if share >= 65.0 => Some("about 70 % or more".to_owned()),
+        COARSE.. if share <= 35.0 => Some("about 30 % or less".to_owned()),
+        COARSE.. => Some(format!("about {} %", near(10.0))),
+        _ => None,
+    }
+}
+
 /// One job as both outputs tell of it.
 #[derive(Debug, Clone)]
 pub(super) struct JobResult {
@@ -160,6 +181,11 @@ pub(super) fn is_known(version: &str) -> bool {
         || (version.starts_with("stackrace-") && version.ends_with(" (fio-3.33 layout)"))
 }
 
+/// Returns true for a version of fio 2, whose normal output is read, as fio calls itself.
+pub(super) fn is_version_2(version: &str) -> bool {
+    version.starts_with("fio-2.")
+}
+
 /// Refuses a job that ended in an error: what it moved until then is no result.
 pub(super) fn sound(line: usize, name: &str, error: i64) -> Result<(), ImportError> {
     if error == 0 {
@@ -170,4 +196,24 @@ pub(super) fn sound(line: usize, name: &str, error: i64) -> Result<(), ImportErr
         format!("the job {} ended with error {error}", text::cut(name)),
         "leave this job out: its figures are no result",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_of_reads;
+
+    #[test]
+    fn mixes_are_told_apart_by_what_was_counted() {
+        let share = |reads, writes| share_of_reads("randrw", [reads, writes, 0]);
+        let is = |reads, writes, expected: &str| {
+            assert_eq!(share(reads, writes).as_deref(), Some(expected));
+        };
+        is(707, 317, "about 70 % or more");
+        is(290, 734, "about 30 % or less");
+        is(500, 524, "about 50 %");
+        is(7035, 2965, "about 70 %");
+        is(7460, 2540, "about 75 %");
+        assert_eq!(share(70, 30), None);
+        assert_eq!(share_of_reads("randread", [10_000, 0, 0]), None);
+    }
 }

@@ -8,11 +8,6 @@ use super::value;
 use stackrace_base::printed::text::{TextLine, size};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
-/// Returns true for a version of fio 2, as fio calls itself.
-pub(super) fn is(version: &str) -> bool {
-    version.starts_with("fio-2.")
-}
-
 /// Reads the size of a letter's operations in `4K-4K/4K-4K/4K-4K`: reads, writes, trims.
 pub(super) fn announced_block(rest: &str, letter: &str) -> Option<String> {
     let (_, sizes) = rest.split_once("bs=")?;

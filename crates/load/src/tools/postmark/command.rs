@@ -6,8 +6,7 @@
 //! finds what a killed run left. A run in which an operation fails ends there, without a report.
 
 use stackrace_base::event::again;
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;

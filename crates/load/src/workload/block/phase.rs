@@ -1,7 +1,6 @@
 //! Block I/O as the engine is asked for it: its files, its phases, its figures.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::fs::File;
 use std::num::NonZeroU32;
 

@@ -9,11 +9,16 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 27] = [
+const ELSEWHERE: [(&str, &[&str], &str); 28] = [
     (
         "crates/layers/src/stack/aged/mod.rs",
         &["files"],
         "what a file system is filled with, in its facts",
+    ),
+    (
+        "crates/base/src/printed/alike.rs",
+        &["command"],
+        "the setting of a printed result with its command line",
     ),
     (
         "crates/places/src/place/options.rs",

@@ -3,8 +3,7 @@
 //! Each process of a client is one command of the launcher, whose input and output are the connection:
 //! nothing listens on any machine, and no port has to be open.
 
-use stackrace_base::unit::InWords;
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::Path;
 use std::sync::Arc;
 

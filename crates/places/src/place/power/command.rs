@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::stop::{Stop, lost};
 use crate::place::machine_options::PowerOptions;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_base::unit;
+use stackrace_base::unit::{self, InWords};
 use stackrace_machine::host::argv;
 use stackrace_machine::host::process::{Process, Streams};
 
@@ -115,7 +115,7 @@ pub(super) fn since(ns: u64) -> Duration {
 /// It fails, with its last words, or does not end in time.
 pub(super) fn commanded(option: &str, command: &str, within: Duration) -> Result<(), String> {
     let failed = |why: &dyn std::fmt::Display| format!("{option} '{command}': {why}");
-    let mut said = tempfile::tempfile().map_err(|error| failed(&error))?;
+    let mut said = tempfile::tempfile().map_err(|error| failed(&error.in_words()))?;
     let mut process = Process::start(
         &argv(["sh", "-c", command]),
         Path::new("."),

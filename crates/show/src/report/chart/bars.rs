@@ -38,28 +38,23 @@ pub(in crate::report) struct BarRow {
 /// The chart. Each group has a scale of its own, which begins at 0.
 pub(in crate::report) fn bars(id: &str, title: &str, groups: &[BarGroup]) -> Plot {
     let mut top = 4.0;
-    let mut placed: Vec<(f64, &BarGroup, Vec<(f64, &BarRow, String)>)> = Vec::new();
+    let mut placed: Vec<Markup> = Vec::new();
     for group in groups {
-        let heading = top;
-        top += HEADING;
-        let rows = group.rows.iter().map(|row| {
-            let text = caption(row, &group.unit);
-            let at = top;
-            top += ROW + words(row, &text).more();
-            (at, row, text)
-        });
-        placed.push((heading, group, rows.collect()));
-    }
-    let content = html! {
-        @for (top, group, rows) in &placed {
-            @let axis = scale(group);
+        placed.push(html! {
             text class="group" x="0" y=(px(top + 17.0)) {
                 title { (group.heading) }
                 (fit(&group.heading, WIDTH))
             }
-            @for (top, row, text) in rows { (draw(row, text, axis, *top)) }
+        });
+        top += HEADING;
+        for row in &group.rows {
+            let text = caption(row, &group.unit);
+            let words = Caption::new(&row.label, &text, (MARK, WIDTH));
+            placed.push(draw(row, &words, scale(group), top));
+            top += ROW + words.more();
         }
-    };
+    }
+    let content = html! { @for part in &placed { (part) } };
     let said = groups.iter().map(|group| {
         let rows = group
             .rows
@@ -105,17 +100,12 @@ fn caption(row: &BarRow, unit: &str) -> String {
     }
 }
 
-fn words<'a>(row: &BarRow, text: &'a str) -> Caption<'a> {
-    Caption::new(&row.label, text, (MARK, WIDTH))
-}
-
-fn draw(row: &BarRow, text: &str, axis: Axis, top: f64) -> Markup {
+fn draw(row: &BarRow, words: &Caption<'_>, axis: Axis, top: f64) -> Markup {
     let place = |value: f64| axis.place(value, 0.0, WIDTH - 2.0);
-    let words = words(row, text);
     let y = top + 23.0 + words.more();
     html! {
         g class={ "bar s" (row.configuration % SERIES_MAX) } data-configuration=(row.label) {
-            title { (row.label) ": " (text) }
+            title { (row.label) ": " (words.figure()) }
             (marker(row.configuration, 5.0, top + 8.0))
             (words.draw(top + 12.0))
             @if let Some(value) = row.value {

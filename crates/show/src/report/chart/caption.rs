@@ -39,6 +39,11 @@ impl<'a> Caption<'a> {
         Self { name, figure, ends }
     }
 
+    /// The figure.
+    pub(super) fn figure(&self) -> &str {
+        self.figure
+    }
+
     /// Height beyond that of one line.
     pub(super) fn more(&self) -> f64 {
         (self.name.len() - 1) as f64 * LINE

@@ -1,0 +1,85 @@
+//! Storage that stays the same and is mounted otherwise, and what it is in the end.
+
+use std::path::Path;
+
+use super::*;
+
+pub(crate) fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
+    needs::root();
+    let ground = Ground::new();
+    let [_one, two] = two_memories(&ground);
+    let point = two.0.to_str().unwrap();
+    let remount = |options: &str| {
+        tool("mount", &["-o", &format!("remount,{options}"), point]);
+    };
+    let (said, log) = exchanged_by(&ground, || remount("huge=always"));
+    let told = "/two was mounted without huge=always and is now mounted with huge=always";
+    is_out(&said, &log, &[told]);
+    // Also between a run and its resume, where it changed in another way.
+    remount("huge=never,noatime");
+    let of_two = |log: &Log| {
+        let two = log.configuration("two");
+        let complete = log.trials("complete").into_iter();
+        complete.filter(|trial| trial.1 == two).count()
+    };
+    let before = of_two(&log);
+    let resumed = ground.stackrace(&["resume"]);
+    resumed.err_has("/two was mounted with relatime and is now mounted with noatime");
+    assert_eq!(of_two(&Log::of(&ground)), before);
+    // What changes no figure is no other storage.
+    remount("strictatime");
+    remount("relatime,nosuid,size=65m");
+    ground.stackrace(&["resume"]).ended(0);
+    assert!(of_two(&Log::of(&ground)) > before);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// An ext4 in a file, mounted from a loop device.
+fn mount_image(image: &Path, point: &Path) -> Unmounted {
+    fs::File::create(image).unwrap().set_len(64 << 20).unwrap();
+    tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
+    let words = [
+        "-o",
+        "loop",
+        image.to_str().unwrap(),
+        point.to_str().unwrap(),
+    ];
+    tool("mount", &words);
+    Unmounted(point.to_owned())
+}
+
+pub(crate) fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    two_directories(&ground);
+    let two = ground.path().join("two");
+    let _mounted = mount_image(&ground.path().join("two.img"), &two);
+    let device = tool("findmnt", &["-no", "SOURCE", two.to_str().unwrap()]);
+    let (said, log) = exchanged_by(&ground, || {
+        drop(tool("losetup", &["--direct-io=on", device.trim()]));
+    });
+    let [was, is] = ["off", "on"].map(|how| format!("from a loop device with --direct-io={how}"));
+    let told = format!("/two was mounted {was} and is now mounted {is}");
+    is_out(&said, &log, &[&told]);
+}
+
+pub(crate) fn a_file_system_on_a_file_in_memory_is_memory() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    let [memory, point, disk] = ["memory", "point", "disk"].map(|name| ground.make_dir(name));
+    let words = [
+        "-t",
+        "tmpfs",
+        "-o",
+        "size=96m",
+        "memory",
+        memory.to_str().unwrap(),
+    ];
+    tool("mount", &words);
+    let _below = Unmounted(memory.clone());
+    let _mounted = mount_image(&memory.join("a.img"), &point);
+    let directories = ["compare", point.to_str().unwrap(), disk.to_str().unwrap()];
+    ground
+        .stackrace(&directories)
+        .err_has("is ext4 on a file in tmpfs (memory, lost at power-off)");
+}
