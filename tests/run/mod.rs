@@ -546,6 +546,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it,
         storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
         storage_whose_loop_device_goes_another_way_to_its_file_is_out,
+        storage_that_is_set_otherwise_is_out_with_both_values,
+        storage_whose_file_lies_on_what_is_mounted_otherwise_is_out,
         a_file_system_on_a_file_in_memory_is_memory,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,

@@ -1,6 +1,6 @@
 //! What a directory lies on, told so that another storage in its place is noticed.
 
-use super::{HostError, MountInfo, reading};
+use super::{HostError, MountInfo, reading, storage_settings};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity, comparable_options};
 use stackrace_engine::system;
@@ -28,12 +28,6 @@ const READ_ONLY: [&str; 3] = ["ro", "read-only", "read only"];
 /// Returns true if a file system numbers its directories for good.
 pub fn has_lasting_inodes(file_system: &str) -> bool {
     LASTING_INODES.contains(&file_system)
-}
-
-/// Returns true if it keeps the time at which a directory was made.
-fn keeps_times(file_system: &str) -> bool {
-    // An overlay tells the time of the directory below it.
-    has_lasting_inodes(file_system) || file_system == "overlay"
 }
 
 /// Number by which a file system is known through mounts; `None` if it has none that lasts.
@@ -83,19 +77,21 @@ pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity,
     let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     Ok(StorageIdentity {
         inode: has_lasting_inodes(&mount.file_system).then_some(about.ino()),
-        // Others have a time that their root was mounted at (exFAT), or none (FAT).
+        // Others have a time that their root was mounted at (exFAT), that of a copy made with the first write
+        // (overlays), or none (FAT).
         made_ns: made
-            .filter(|_| keeps_times(&mount.file_system))
+            .filter(|_| has_lasting_inodes(&mount.file_system))
             .and_then(|made| u64::try_from(made.as_nanos()).ok()),
         file_system_id: lasting_id(&mount.file_system, id),
         uuid: uuid(&mount),
         loop_file: mounted_device(&mount).and_then(|device| loop_file(device, LOOPS_MAX)),
+        settings: storage_settings::of(path, &mount),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
 }
 
 /// Number of the device that is mounted; `None` if it is none.
-fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
+pub(super) fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
     let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
     // No device has the number 0:0; the source of a file system without one may be any file.
     Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))

@@ -28,6 +28,7 @@ pub mod program;
 mod reading;
 pub mod second;
 pub mod shared_memory;
+mod storage_settings;
 pub mod thing;
 mod tools;
 mod tree;

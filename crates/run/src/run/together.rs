@@ -68,6 +68,8 @@ pub(super) fn measured(
     let controls: Vec<&Control> = all.iter().map(|one| one.place.control).collect();
     for control in &controls[1..] {
         control.start_at_ns.store(START_IS_TOLD, Ordering::Relaxed);
+        // The same time as the first one's would end before the first one has synced.
+        control.endless.store(true, Ordering::Relaxed);
     }
     // False as soon as something else than the end of one of them has stopped any.
     let ours = AtomicBool::new(true);
@@ -140,7 +142,7 @@ fn judged(
         // One that was stopped has worked to the end, whatever the two clocks say.
         if other.ended == PhaseEnd::Complete && short {
             *outcome = Err(trouble(format!(
-                "it ended after {}, and \"{}\" took {}: give \"{}\" a longer time, or passes = 0",
+                "it ended after {}, and \"{}\" took {}: give \"{}\" more to do, or passes = 0, with which it goes on until it is stopped",
                 unit::time_ns(other.elapsed_ns as f64),
                 all[0].name,
                 unit::time_ns(longest as f64),
@@ -219,8 +221,7 @@ mod tests {
         );
         assert_eq!(ends((40, Stopped), (40, Stopped)), ["Stopped", "Stopped"]);
         let early = ends((2_000_000_000, Complete), (500_000_000, Complete));
-        let said =
-            "it ended after 500 ms, and \"database\" took 2.00 s: give \"backup\" a longer time";
+        let said = "it ended after 500 ms, and \"database\" took 2.00 s: give \"backup\" more to do, or passes = 0";
         assert!(early[1].starts_with(said), "{}", early[1]);
         // Without it the first one was alone for most of the time.
         assert_eq!(early[0], "\"backup\", measured at the same time, failed");
