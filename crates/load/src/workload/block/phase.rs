@@ -465,7 +465,8 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
             Ok(())
         };
         lengthen().map_err(|error: std::io::Error| {
-            trouble(format!("cannot lengthen {}: {error}", target.path.shown()))
+            let said = format!("cannot lengthen {}: {error}", target.path.shown());
+            trouble(error).saying(said)
         })?;
     }
     Ok(())
