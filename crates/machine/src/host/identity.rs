@@ -1,5 +1,7 @@
 //! What a directory lies on, told so that another storage in its place is noticed.
 
+use super::sysfs::mounted_device;
+pub use super::sysfs::{about_device, backing_path};
 use super::{HostError, MountInfo, reading, storage_settings};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity, comparable_options};
@@ -88,25 +90,6 @@ pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity,
         settings: storage_settings::of(path, &mount),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
-}
-
-/// Number of the device that is mounted; `None` if it is none.
-pub(super) fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
-    let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
-    // No device has the number 0:0; the source of a file system without one may be any file.
-    Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
-}
-
-/// Path of the file below a loop device as `loop/backing_file` of the kernel tells it: without the mark of one that
-/// was removed.
-pub fn backing_path(told: &str) -> &str {
-    let path = told.trim_end_matches('\n');
-    path.strip_suffix(" (deleted)").unwrap_or(path)
-}
-
-/// Directory of sysfs about a block device.
-pub fn about_device((major, minor): (u32, u32)) -> String {
-    format!("/sys/dev/block/{major}:{minor}")
 }
 
 /// The same of the settings of a loop device as the kernel tells them: `loop/dio`, `queue/logical_block_size`.

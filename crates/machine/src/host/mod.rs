@@ -29,6 +29,7 @@ mod reading;
 pub mod second;
 pub mod shared_memory;
 mod storage_settings;
+mod sysfs;
 pub mod thing;
 mod tools;
 mod tree;

@@ -3,7 +3,8 @@
 //!
 //! An administrator, a daemon (tuned, udev) or a container changes them in mid-run, and the mount stays as it was.
 
-use super::{MountInfo, identity, reading};
+use super::sysfs::{about_device, backing_path, mounted_device};
+use super::{MountInfo, reading};
 use crate::observe;
 use rustix::fs::{IFlags, Mode, OFlags};
 use stackrace_base::event::counting_options;
@@ -60,8 +61,8 @@ pub(super) fn of(directory: &Path, mount: &MountInfo) -> BTreeMap<String, String
 
 /// Adds the settings of the devices of a mount, and of the file systems that it lies on itself.
 fn add_below(settings: &mut BTreeMap<String, String>, mount: &MountInfo, depth_left: usize) {
-    let device = identity::mounted_device(mount);
-    let about = device.map(|device| PathBuf::from(identity::about_device(device)));
+    let device = mounted_device(mount);
+    let about = device.map(|device| PathBuf::from(about_device(device)));
     let mut below = layers(mount);
     for about in about.into_iter().flat_map(devices) {
         let Some(name) = about
@@ -76,7 +77,7 @@ fn add_below(settings: &mut BTreeMap<String, String>, mount: &MountInfo, depth_l
             }
         }
         if let Ok(file) = reading::text(&about.join("loop/backing_file")) {
-            below.push(PathBuf::from(identity::backing_path(&file)));
+            below.push(PathBuf::from(backing_path(&file)));
         }
     }
     let Some(depth_left) = depth_left.checked_sub(1) else {

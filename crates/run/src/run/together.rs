@@ -6,11 +6,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use stackrace_base::event::{Observation, WorkedBeside};
+use stackrace_base::event::{FailureCause, Observation, WorkedBeside};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_engine::{Control, PhaseEnd, PhaseOutcome, START_IS_TOLD};
-use stackrace_load::workload::{Place, Workload, WorkloadError, trouble};
+use stackrace_load::workload::{Place, Workload, WorkloadError, cause_of_operation, trouble};
 
 use super::observation::read_bytes;
 
@@ -123,6 +123,14 @@ fn has_failed(outcome: &Result<PhaseOutcome, WorkloadError>) -> bool {
         .map_or(true, |it| it.ended == PhaseEnd::Failed)
 }
 
+/// Cause of a failure as the system gave it.
+fn cause_of(outcome: &Result<PhaseOutcome, WorkloadError>) -> Option<FailureCause> {
+    match outcome {
+        Err(error) => error.cause.clone(),
+        Ok(outcome) => outcome.error.as_ref().and_then(cause_of_operation),
+    }
+}
+
 /// The ends of all: those beside the first one are complete if it is, and all failed if one did.
 fn judged(
     all: &[AtOnce<'_>],
@@ -154,11 +162,14 @@ fn judged(
         other.ended = PhaseEnd::Complete;
     }
     if let Some(at) = outcomes.iter().position(has_failed) {
+        let cause = cause_of(&outcomes[at]);
         for outcome in outcomes.iter_mut().filter(|outcome| !has_failed(outcome)) {
             let name = all[at].name;
-            *outcome = Err(trouble(format!(
-                "\"{name}\", measured at the same time, failed"
-            )));
+            // With the cause of the other one: once that is mended, both are measured again.
+            *outcome = Err(WorkloadError {
+                said: format!("\"{name}\", measured at the same time, failed"),
+                cause: cause.clone(),
+            });
         }
     }
     outcomes
@@ -230,6 +241,24 @@ mod tests {
             (first.as_str(), other.as_str()),
             ("\"backup\", measured at the same time, failed", "Failed")
         );
+    }
+
+    #[test]
+    fn one_that_failed_takes_the_others_along_with_its_cause() {
+        let (ledger, control) = (Default::default(), Control::default());
+        let all = ["database", "backup"].map(|name| AtOnce {
+            name,
+            workload: &Never,
+            place: Place::alone(std::path::Path::new("/"), 1, &ledger, &control),
+        });
+        let whole = PhaseOutcome::of_program("none", String::new(), 100, 1);
+        let full = WorkloadError {
+            said: "its disk is full".to_owned(),
+            cause: Some(FailureCause::Errno(28)),
+        };
+        let told = judged(&all, vec![Ok(whole), Err(full.clone())]);
+        // Otherwise its configuration would stay out after the disk has room again.
+        assert_eq!(told[0].as_ref().unwrap_err().cause, full.cause);
     }
 
     #[test]

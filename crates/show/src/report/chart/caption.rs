@@ -39,7 +39,7 @@ impl<'a> Caption<'a> {
         Self { name, figure, ends }
     }
 
-    /// The figure.
+    /// What stands at the right of the first line, behind the name.
     pub(super) fn figure(&self) -> &str {
         self.figure
     }
