@@ -208,6 +208,7 @@ fn origin(request: &Request, mount: &MountInfo) -> TraceOrigin {
 /// A key that is kept nowhere.
 fn key() -> Result<NameKey, Failure> {
     let mut key = [0; 32];
+    // Who guesses the key can tell which names a trace has.
     let mut random = File::open("/dev/urandom").map_err(|error| {
         Failure::unable(format!(
             "could not open /dev/urandom for the key of names: {error}",
