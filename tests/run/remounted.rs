@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 
-pub(crate) fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
+fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
     needs::root();
     let ground = Ground::new();
     let [_one, two] = two_memories(&ground);
@@ -48,7 +48,7 @@ fn mount_image(image: &Path, point: &Path) -> Unmounted {
     Unmounted(point.to_owned())
 }
 
-pub(crate) fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
+fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     two_directories(&ground);
@@ -64,7 +64,7 @@ pub(crate) fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
 }
 
 /// What tuned, udev or a container sets in mid-run: the mount stays as it was.
-pub(crate) fn storage_that_is_set_otherwise_is_out_with_both_values() {
+fn storage_that_is_set_otherwise_is_out_with_both_values() {
     needs::root_and_loop_devices();
     needs::tool("chattr");
     type Setting = fn(&str, &Path);
@@ -98,7 +98,7 @@ pub(crate) fn storage_that_is_set_otherwise_is_out_with_both_values() {
 }
 
 /// The image lies in a file system of its own, whose options count as well.
-pub(crate) fn storage_whose_file_lies_on_what_is_mounted_otherwise_is_out() {
+fn storage_whose_file_lies_on_what_is_mounted_otherwise_is_out() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     two_directories(&ground);
@@ -126,7 +126,7 @@ pub(crate) fn storage_whose_file_lies_on_what_is_mounted_otherwise_is_out() {
     is_out(&said, &log, &["/below was ", "huge=always"]);
 }
 
-pub(crate) fn a_file_system_on_a_file_in_memory_is_memory() {
+fn a_file_system_on_a_file_in_memory_is_memory() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     let [memory, point, disk] = ["memory", "point", "disk"].map(|name| ground.make_dir(name));
@@ -145,4 +145,15 @@ pub(crate) fn a_file_system_on_a_file_in_memory_is_memory() {
     ground
         .stackrace(&directories)
         .err_has("is ext4 on a file in tmpfs (memory, lost at power-off)");
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
+        storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
+        storage_whose_loop_device_goes_another_way_to_its_file_is_out,
+        storage_that_is_set_otherwise_is_out_with_both_values,
+        storage_whose_file_lies_on_what_is_mounted_otherwise_is_out,
+        a_file_system_on_a_file_in_memory_is_memory,
+    ]
 }

@@ -39,7 +39,7 @@ impl<'a> Caption<'a> {
         Self { name, figure, ends }
     }
 
-    /// What stands at the right of the first line, behind the name.
+    /// The words of the figure, as they stand at the right.
     pub(super) fn figure(&self) -> &str {
         self.figure
     }
