@@ -2,6 +2,7 @@
 
 use super::MountInfo;
 use stackrace_engine::system;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Number of the device that is mounted; `None` if it is none.
