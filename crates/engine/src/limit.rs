@@ -117,7 +117,7 @@ pub fn too_low(many: bool) -> Option<LowLimit> {
     let tried = many || below(Resource::Nproc, FEW_PROCESSES).is_some();
     let missing = tried.then(threads_missing).flatten();
     missing.map(|error| LowLimit {
-        said: format!("{THREADS_MIN} more threads cannot be started: {error}"),
+        said: format!("{THREADS_MIN} more threads cannot be started: {}", error.in_words()),
         next: "raise the limit on processes (ulimit -u) or on the control group (pids.max) and start again",
     })
 }
