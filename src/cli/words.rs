@@ -128,8 +128,12 @@ pub(super) fn share(
         Ok(_) => format!("{option} {text} is out of range"),
         Err(why) => format!("{option}: {}", why.what),
     };
+    let (example, least) = match valid.start > 0.0 {
+        true => ("95 %", format!("at least {}", unit::percent(valid.start))),
+        false => ("5 %", "above 0".to_owned()),
+    };
     Err(Failure::usage(why).next(format!(
-        "write a share such as 5 %: above 0 and below {}",
+        "write a share such as {example}: {least} and below {}",
         unit::percent(valid.end)
     )))
 }

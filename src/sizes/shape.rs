@@ -171,7 +171,7 @@ impl Shape {
             few => format!("{few} rounds are asked for"),
         };
         let text = format!(
-            "{who} is too slow for {}: one round of {} takes about {}{why}, and {rounds}; this needs about {}",
+            "{who} is too slow for {}: one round of {} takes about {}{why}, and {rounds}; with all that is done around them this needs about {}",
             minutes(self.time),
             listed(&self.names(sized)),
             unit::long_time(round),

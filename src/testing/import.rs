@@ -4,6 +4,7 @@ use stackrace_base::event::{Event, FORMAT, LogLine, RunStarted};
 use stackrace_base::printed::Imported;
 use stackrace_base::printed::{self, ImportSource};
 use stackrace_import::import;
+use stackrace_load::programs::{Printed, found_in};
 use stackrace_load::tools::importers;
 use stackrace_results::record::Record;
 
@@ -17,6 +18,26 @@ pub fn import(data: &[u8]) {
         read(&text, Some(importer.name));
     }
     read(&text, None);
+}
+
+/// What a program printed, on one output or the other, has figures that make sense, or it is said why not; with a tool,
+/// and with the one that is recognised.
+pub fn printed(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let tools = importers().iter().map(|importer| Some(importer.name));
+    for tool in tools.chain([None]) {
+        for [out, errors] in [[&*text, ""], ["", &*text]] {
+            match found_in(Printed { out, errors }, tool) {
+                Ok(figures) => {
+                    for figure in figures.iter().filter_map(|(_, figure)| *figure) {
+                        let sound = |part: f64| part.is_finite() && part >= 0.0;
+                        assert!(sound(figure.value) && sound(figure.step), "{figure:?}");
+                    }
+                }
+                Err(why) => assert!(!why.is_empty(), "{tool:?}"),
+            }
+        }
+    }
 }
 
 /// A text is refused with its line, or gives finite figures that every report can show.

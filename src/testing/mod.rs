@@ -31,7 +31,7 @@ pub use card::card;
 pub use classic::{bonnie, fio, postmark, sysbench};
 pub use crash::broken_promises;
 pub use engine::{archive, content, files, recorder, schedule, shape};
-pub use import::import;
+pub use import::{import, printed};
 pub use kills::{Kill, kill_changes, kill_standing, kills};
 pub use lab::{GuestsOverSsh, POWER, over_ssh, two_nodes, with_power};
 #[cfg(feature = "postgresql")]
@@ -39,7 +39,7 @@ pub use postgresql::{KilledDatabase, killed_database};
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
-pub use system::{afp, command, guest, journal, mountinfo, observe, stack, wire};
+pub use system::{afp, command, guest, journal, mountinfo, observe, shell_answer, stack, wire};
 pub use trace::{small_trace, trace};
 pub use web::request;
 pub use words::{arguments, is_entry, is_understood, unit};
@@ -90,11 +90,13 @@ pub const ALL: &[Check] = &[
     ("mountinfo", mountinfo),
     ("observe", observe),
     ("postmark", postmark),
+    ("printed", printed),
     ("recorder", recorder),
     ("report", report),
     ("request", request),
     ("schedule", schedule),
     ("shape", shape),
+    ("shell-answer", shell_answer),
     ("stack", stack),
     ("stats", stats),
     ("study", study),

@@ -1,6 +1,6 @@
 //! Output of the kernel and of tools, command lines for them, and the journal.
 
-use stackrace_base::event::shell;
+use stackrace_base::event;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -14,7 +14,7 @@ use stackrace_machine::journal::{Journal, JournalError};
 use stackrace_machine::observe::{self, Snapshot};
 use stackrace_remote::agent::frame::{self, FrameKind};
 use stackrace_remote::agent::polled::PolledReader;
-use stackrace_remote::agent::router;
+use stackrace_remote::agent::{router, shell};
 
 /// Most entries of a journal that are also undone.
 const UNDONE_MAX: usize = 32;
@@ -59,6 +59,11 @@ pub fn journal(data: &[u8]) {
         before,
         "the journal touched what is not its own"
     );
+}
+
+/// An answer of a machine that has nothing but a shell is understood or not; no time and no place in it is impossible.
+pub fn shell_answer(data: &[u8]) {
+    shell::check_answers(data);
 }
 
 /// A message between machines that was understood is written as it was read, and takes no more memory
@@ -192,7 +197,7 @@ pub fn command(data: &[u8]) {
         words.push(OsString::from_vec(word));
     }
     let wanted: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let line = shell(&words);
+    let line = event::shell(&words);
     assert!(!line.contains(is_no_name), "{line:?}");
     assert_eq!(shell_words(&line), wanted, "{line}");
 }

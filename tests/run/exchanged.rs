@@ -73,12 +73,22 @@ pub(crate) fn is_out(said: &Said, log: &Log, reasons: &[&str]) {
     // Advice is what comes next, and no part of the verdict.
     let verdict = said.out.split("\n\n").next().unwrap();
     assert!(!verdict.contains("bring back"), "{verdict}");
-    // The verdict says what it is.
-    if reasons.iter().any(|reason| reason.contains("mounted")) {
+    // The verdict says what it is: another storage, or the same one mounted or set otherwise.
+    let changed = [
+        "mounted",
+        "read_ahead",
+        "attributes",
+        "write through",
+        "huge",
+    ];
+    let changed = reasons
+        .iter()
+        .any(|reason| changed.iter().any(|word| reason.contains(word)));
+    if changed {
         assert!(!verdict.contains("exchanged"), "{verdict}");
     }
-    let advice = match reasons.iter().any(|reason| reason.contains("mounted")) {
-        true => "mount it as it was",
+    let advice = match changed {
+        true => "mount and set it as it was",
         false => "bring back what was there",
     };
     let next = format!("\nnext     {advice}, then: stackrace resume ");

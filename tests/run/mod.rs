@@ -25,7 +25,6 @@ use exchanged::*;
 use failing::*;
 use failures::*;
 use kills::*;
-use remounted::*;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use signals::*;
@@ -495,7 +494,7 @@ fn a_run_is_resumed_where_it_was_begun() {
 
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<needs::Test> {
-    needs::tests![
+    let mut tests = needs::tests![
         a_run_that_goes_on_notices_another_one_in_its_directories,
         one_directory_alone_is_measured_by_one_run_at_a_time,
         workloads_at_the_same_time_are_trials_of_their_own_that_end_with_the_first,
@@ -544,9 +543,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         an_image_that_is_cut_off_under_its_mount_is_out,
         a_mirror_that_loses_a_disk_in_mid_trial_fails_and_says_so,
         a_share_that_goes_away_is_out_and_another_of_its_server_is_not_it,
-        storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
-        storage_whose_loop_device_goes_another_way_to_its_file_is_out,
-        a_file_system_on_a_file_in_memory_is_memory,
         storage_that_becomes_read_only_is_said_to_be_so,
         a_directory_that_another_one_replaces_is_out,
         a_directory_that_a_file_replaces_is_said_to_be_a_file,
@@ -561,5 +557,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         disks_that_a_mount_hides_are_not_called_gone,
         a_program_that_renames_its_directory_leaves_nothing_unsaid,
         after_a_power_cut_nothing_is_there_that_the_journal_calls_undone,
-    ]
+    ];
+    tests.extend(remounted::tests());
+    tests
 }

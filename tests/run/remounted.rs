@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 
-pub(crate) fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
+fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume() {
     needs::root();
     let ground = Ground::new();
     let [_one, two] = two_memories(&ground);
@@ -48,7 +48,7 @@ fn mount_image(image: &Path, point: &Path) -> Unmounted {
     Unmounted(point.to_owned())
 }
 
-pub(crate) fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
+fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     two_directories(&ground);
@@ -63,7 +63,70 @@ pub(crate) fn storage_whose_loop_device_goes_another_way_to_its_file_is_out() {
     is_out(&said, &log, &[&told]);
 }
 
-pub(crate) fn a_file_system_on_a_file_in_memory_is_memory() {
+/// What tuned, udev or a container sets in mid-run: the mount stays as it was.
+fn storage_that_is_set_otherwise_is_out_with_both_values() {
+    needs::root_and_loop_devices();
+    needs::tool("chattr");
+    type Setting = fn(&str, &Path);
+    let changes: [(Setting, &str); 3] = [
+        (
+            |device, _| drop(tool("blockdev", &["--setra", "0", device])),
+            "read_ahead_kb of ",
+        ),
+        (
+            |_, two| drop(tool("chattr", &["+S", two.to_str().unwrap()])),
+            "the list of attributes (lsattr -d) was none and is now S",
+        ),
+        (
+            |device, _| {
+                let name = device.rsplit('/').next().unwrap();
+                let file = format!("/sys/block/{name}/queue/write_cache");
+                fs::write(file, "write through").unwrap();
+            },
+            " was write back and is now write through",
+        ),
+    ];
+    for (set, told) in changes {
+        let ground = Ground::new();
+        two_directories(&ground);
+        let two = ground.path().join("two");
+        let _mounted = mount_image(&ground.path().join("two.img"), &two);
+        let device = tool("findmnt", &["-no", "SOURCE", two.to_str().unwrap()]);
+        let (said, log) = exchanged_by(&ground, || set(device.trim(), &two));
+        is_out(&said, &log, &[told]);
+    }
+}
+
+/// The image lies in a file system of its own, whose options count as well.
+fn storage_whose_file_lies_on_what_is_mounted_otherwise_is_out() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    two_directories(&ground);
+    let two = ground.path().join("two");
+    let below = ground.make_dir("below");
+    tool(
+        "mount",
+        &[
+            "-t",
+            "tmpfs",
+            "-o",
+            "size=96m",
+            "below",
+            below.to_str().unwrap(),
+        ],
+    );
+    let _below = Unmounted(below.clone());
+    let _mounted = mount_image(&below.join("two.img"), &two);
+    let (said, log) = exchanged_by(&ground, || {
+        tool(
+            "mount",
+            &["-o", "remount,huge=always", below.to_str().unwrap()],
+        );
+    });
+    is_out(&said, &log, &["/below was ", "huge=always"]);
+}
+
+fn a_file_system_on_a_file_in_memory_is_memory() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     let [memory, point, disk] = ["memory", "point", "disk"].map(|name| ground.make_dir(name));
@@ -82,4 +145,15 @@ pub(crate) fn a_file_system_on_a_file_in_memory_is_memory() {
     ground
         .stackrace(&directories)
         .err_has("is ext4 on a file in tmpfs (memory, lost at power-off)");
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
+        storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
+        storage_whose_loop_device_goes_another_way_to_its_file_is_out,
+        storage_that_is_set_otherwise_is_out_with_both_values,
+        storage_whose_file_lies_on_what_is_mounted_otherwise_is_out,
+        a_file_system_on_a_file_in_memory_is_memory,
+    ]
 }

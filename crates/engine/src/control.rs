@@ -27,6 +27,8 @@ pub struct Control {
     pub start_at_ns: AtomicU64,
     /// Set if a phase is set up and only waits for its start.
     pub set_up: AtomicBool,
+    /// Set if the phase goes on until it is stopped, whatever time it was given: another one decides when it ends.
+    pub endless: AtomicBool,
     /// Start of the first phase, ns of the monotonic clock; 0 if none has begun.
     pub began_ns: AtomicU64,
 }

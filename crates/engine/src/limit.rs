@@ -52,7 +52,7 @@ pub(crate) fn words(errno: i32) -> String {
     }
 }
 
-/// What the system said against a call, in words. [`std::fmt::Display`] of the library adds a number that helps nobody.
+/// What the system said against a call, in words. [`std::fmt::Display`] of the library adds a number, which is for programs.
 pub trait InWords {
     /// The words, as they stand in a message: `No space left on device`.
     fn in_words(&self) -> String;

@@ -458,6 +458,8 @@ impl BlockPhase<'_> {
         share: &WorkerShare,
     ) -> BlockWorker<'_> {
         let stop = self.spec.stop;
+        let endless = self.control.endless.load(Ordering::Relaxed);
+        let time_ns = stop.time_ns.filter(|_| !endless);
         let all = stop.ops.map_or(u64::MAX, |total| share.operations(total));
         let again = self.spec.again.map(|again| NextPass {
             spec: self.spec,
@@ -469,7 +471,7 @@ impl BlockPhase<'_> {
         BlockWorker {
             shape,
             recorder,
-            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
+            watch: PhaseWatch::new(clock, self.control, &self.halt, time_ns, self.spin_ns),
             cadence,
             left,
             later: all - left,

@@ -1,4 +1,5 @@
-//! Processor time of one check between rounds of a run with many configurations, as a table.
+//! Processor time of one check between rounds of a run with many configurations, as a table: with what is kept of the
+//! checks before, as in a run, and with nothing kept, as for a report.
 //!
 //! `check [CONFIGURATIONS]`, 200 unless said, prints Markdown; bench/results/many-runs.md has its figures.
 
@@ -10,7 +11,8 @@
 
 use std::process::ExitCode;
 
-use stackrace_judge::verdict::{self, Evidence, Look};
+use stackrace_base::event::Event;
+use stackrace_judge::verdict::{self, KeptEvidence};
 use stackrace_results::record::Record;
 use stackrace_results::record::sample::{self, SampleShape};
 
@@ -34,11 +36,20 @@ fn made_up(configurations: usize, rounds: u32, comparison: Option<&'static str>)
     sample::record(&shape)
 }
 
+/// The same without its last round.
+fn before(record: &Record) -> Record {
+    let mut before = record.clone();
+    let begins = |event: &Event| matches!(event, Event::RoundStarted { .. });
+    let last = before.lines.iter().rposition(|line| begins(&line.event));
+    before.lines.truncate(last.unwrap_or(0));
+    before
+}
+
 /// Everything that the coordinator asks after a round.
-fn check(record: &Record) -> usize {
-    let evidence = Evidence::of(record);
+fn check(kept: &mut KeptEvidence, record: &Record) -> usize {
+    let evidence = kept.of(record);
     let ended = verdict::end_slices(&evidence).len();
-    let look = Look::at(&evidence);
+    let look = kept.look(&evidence);
     let decide = &record.head.decide;
     let dropped = match look.may_stop(decide) {
         true => 0,
@@ -54,6 +65,17 @@ fn used_ns() -> u64 {
     first.and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
+/// Mean processor time of a check of a record, ms, with what `kept` gives.
+fn mean_ms(record: &Record, kept: impl Fn() -> KeptEvidence) -> f64 {
+    // All of them before the clock runs.
+    let all: Vec<KeptEvidence> = (0..TIMES).map(|_| kept()).collect();
+    let began_ns = used_ns();
+    for mut kept in all {
+        std::hint::black_box(check(&mut kept, record));
+    }
+    (used_ns() - began_ns) as f64 / f64::from(TIMES) / 1e6
+}
+
 fn main() -> ExitCode {
     let configurations = match std::env::args().nth(1).map(|word| word.parse()) {
         None => 200,
@@ -63,16 +85,20 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    println!("| {configurations} configurations | rounds | one check, ms |\n|---|--:|--:|");
+    println!("| {configurations} configurations | rounds | one check, ms | nothing kept |");
+    println!("|---|--:|--:|--:|");
     for (name, comparison) in [("each with a baseline", Some("")), ("which is best", None)] {
         for rounds in ROUNDS {
             let record = made_up(configurations, rounds, comparison);
-            let began_ns = used_ns();
-            for _ in 0..TIMES {
-                std::hint::black_box(check(&record));
-            }
-            let mean_ns = (used_ns() - began_ns) as f64 / f64::from(TIMES);
-            println!("| {name} | {rounds} | {:.1} |", mean_ns / 1e6);
+            let before = before(&record);
+            let after_round_before = || {
+                let mut kept = KeptEvidence::default();
+                check(&mut kept, &before);
+                kept
+            };
+            let one = mean_ms(&record, after_round_before);
+            let anew = mean_ms(&record, KeptEvidence::default);
+            println!("| {name} | {rounds} | {one:.1} | {anew:.1} |");
         }
     }
     ExitCode::SUCCESS

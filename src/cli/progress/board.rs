@@ -288,12 +288,21 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_breaks_and_cuts_the_board_at_blanks() {
-        insta::assert_snapshot!(lines(&board(), 50).plain(), @"");
+        insta::assert_snapshot!(lines(&board(), 50).plain(), @r"
+        round 5 of at most 12 · at most 3 min 20 s left
+          ratio over all workloads; above 1 is better
+          [95 % interval]
+        ▸ xfs, 4 KiB      1.18  [1.02, 1.31]
+        ● ext4, 4 KiB     1.18  [1.02, 1.31]
+        ○ btrfs with a …  1.18  [1.02, 1.31]  out, round 3
+        now xfs, 4 KiB · random read · measure · 3 s
+            312 MB/s ▁▂▃▅█▇█
+        ");
         let mut long = board();
         long.doing = "random read of the whole device · measure".to_owned();
         let shown = lines(&long, 50).plain();
         let now = shown.lines().find(|line| line.starts_with("now ")).unwrap();
-        assert!(now.ends_with(" …") && now.len() <= 52, "{now}");
+        assert!(now.ends_with(" …") && columns_of(now) <= 50, "{now}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use self::doing::Doing;
 use super::terminal::{columns, draws, error, set_view};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{CheckAnswer, Evidence, Look};
+use stackrace_judge::verdict::CheckAnswer;
 use stackrace_results::record::{Now, NowFile};
 use stackrace_run::prepare::observer::WatchedRun;
 use stackrace_run::run::{SharedLedger, TrialStart, Watcher};
@@ -142,11 +142,13 @@ impl Progress {
     /// Brings what the record says into the state: how far the race is and how long it may still
     /// take, and after each round where the configurations stand.
     fn race(&self, state: &mut State, round: u32) {
-        let ledger = self.ledger.lock();
-        let record = ledger.record();
-        let evidence = Evidence::of(record);
+        let mut ledger = self.ledger.lock();
+        let spent_s = ledger.spent_seconds();
+        let (kept, record) = ledger.looked_at();
+        let evidence = kept.of(record);
         let live = (self.configurations.len() - evidence.dropped.len()).max(1);
-        let done = record.trials().filter(|trial| trial.round == round).count();
+        let since = record.trials_since(round);
+        let done = since.filter(|trial| trial.round == round).count();
         state.trials = (done as u64, (live * self.watched.workloads.len()) as u64);
         state.at_ns = SystemClock.now_ns();
         let rounds = (self.watched.rounds_max + 1).saturating_sub(round);
@@ -155,13 +157,13 @@ impl Progress {
             // The user who waits for a run in virtual time looks at another clock.
             Some((began_ns, before)) => {
                 let elapsed = state.at_ns.saturating_sub(began_ns) as f64 / 1e9;
-                let made = record.trials().count().saturating_sub(before);
+                let made = evidence.trials.len().saturating_sub(before);
                 let rest = f64::from(rounds) * state.trials.1 as f64 - state.trials.0 as f64;
                 let left = (made > 0).then(|| elapsed / made as f64 * rest.max(0.0));
                 (elapsed, left.filter(|_| limited))
             }
             None => {
-                let elapsed = ledger.spent_seconds();
+                let elapsed = spent_s;
                 let left = self.time_max_s.map(|most| (most - elapsed).max(0.0));
                 let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
                 let rest = rest.filter(|_| limited);
@@ -172,7 +174,7 @@ impl Progress {
         // Judging costs more with each round, and changes only when one is complete.
         if self.terminal && state.standings_of != Some(evidence.rounds.len()) {
             state.standings_of = Some(evidence.rounds.len());
-            let look = Look::at(&evidence);
+            let look = kept.look(&evidence);
             state.standings = report::standings(record, look.configurations(), look.overall());
         }
     }

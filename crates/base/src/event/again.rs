@@ -36,7 +36,7 @@ const OF_SUDO: [&str; 6] = [
     "/bin",
 ];
 
-/// Words that were typed behind the name of this program; unset where nobody typed them.
+/// Words that were typed behind the name of this program; unset in a process that another one started.
 static TYPED: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Tells where this program lies, and the words typed behind its name at this machine; a second call changes nothing.

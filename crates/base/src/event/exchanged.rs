@@ -22,16 +22,16 @@ pub struct ExchangedStorage {
 impl ExchangedStorage {
     /// Advice about it; `resume` then measures again what failed because of it.
     pub fn advice(&self) -> &'static str {
-        match self.is_remounted() {
-            true => "mount it as it was",
+        match self.is_changed() {
+            true => "mount and set it as it was",
             false => "bring back what was there",
         }
     }
 
-    /// Returns true if the same storage is there, mounted otherwise.
-    fn is_remounted(&self) -> bool {
+    /// Returns true if the same storage is there, mounted or set otherwise.
+    fn is_changed(&self) -> bool {
         let now = self.now.as_ref();
-        now.is_some_and(|now| self.before.is_remounted(now))
+        now.is_some_and(|now| self.before.is_same_changed(now))
     }
 
     /// The same as a machine says it; one that is named already stays so.
@@ -53,7 +53,7 @@ impl ExchangedStorage {
             };
             format!("{} was on {} and {now}", self.before.directory, self.before)
         });
-        match (&self.machine, self.is_remounted()) {
+        match (&self.machine, self.is_changed()) {
             // Nothing was exchanged, and these words say all.
             (None, true) => told,
             (Some(machine), true) => format!("on {machine} {told}"),
@@ -101,7 +101,7 @@ mod tests {
                 now: Some(now.clone()),
                 file: false,
             };
-            assert_eq!(found(None).advice(), "mount it as it was");
+            assert_eq!(found(None).advice(), "mount and set it as it was");
             let here = found(None).told();
             assert!(here.starts_with("/mnt/a/d was mounted "), "{here}");
             assert!(here.ends_with(&format!("is now mounted {how}")), "{here}");
@@ -120,6 +120,40 @@ mod tests {
         };
         assert!(other.told().starts_with("the storage was exchanged: "));
         assert_eq!(other.advice(), "bring back what was there");
+    }
+
+    #[test]
+    fn a_setting_that_changes_what_is_measured_is_said_with_both_values() {
+        let set = |name: &str, value: &str| StorageIdentity {
+            settings: [(name.to_owned(), value.to_owned())].into(),
+            ..ext4()
+        };
+        let found = |before, now| ExchangedStorage {
+            machine: None,
+            before,
+            now: Some(now),
+            file: false,
+        };
+        let (ahead, none) = (
+            set("read_ahead_kb of loop0", "128"),
+            set("read_ahead_kb of loop0", "0"),
+        );
+        assert!(!ahead.is_same(&none));
+        assert_eq!(
+            found(ahead.clone(), none.clone()).told(),
+            "below /mnt/a/d read_ahead_kb of loop0 was 128 and is now 0"
+        );
+        assert_eq!(
+            found(ahead.clone(), none.clone()).advice(),
+            "mount and set it as it was"
+        );
+        // Known once alone, or of another device after another start: nothing is known to have changed.
+        assert!(ahead.is_same(&ext4()) && ahead.is_same(&set("nr_requests of loop0", "2")));
+        let later = StorageIdentity {
+            boot: Some("two".into()),
+            ..none
+        };
+        assert!(ahead.is_same(&later));
     }
 
     #[test]

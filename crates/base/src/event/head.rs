@@ -127,18 +127,20 @@ impl Better {
 
     /// Natural logarithm of a value, oriented so that larger is better.
     pub fn oriented_ln(self, value: f64) -> f64 {
+        // Logarithms, because configurations are compared by ratios.
+        self.oriented(ln(value))
+    }
+
+    /// A logarithm turned so that larger is better, or turned back.
+    pub fn oriented(self, ln: f64) -> f64 {
         match self {
-            // Logarithms, because configurations are compared by ratios.
-            Self::Higher => ln(value),
-            Self::Lower => -ln(value),
+            Self::Higher => ln,
+            Self::Lower => -ln,
         }
     }
 
     /// The value of an [oriented logarithm](Self::oriented_ln).
     pub fn value_of(self, oriented_ln: f64) -> f64 {
-        match self {
-            Self::Higher => exp(oriented_ln),
-            Self::Lower => exp(-oriented_ln),
-        }
+        exp(self.oriented(oriented_ln))
     }
 }

@@ -5,6 +5,7 @@ use super::loop_file::LoopFile;
 use super::mount_options;
 use crate::unit;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A directory and the storage that it lies on.
@@ -53,6 +54,10 @@ pub struct StorageIdentity {
     /// The file that the file system lies in, where it is mounted from a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_file: Option<LoopFile>,
+    /// Settings of the directory, of the devices below it and of this program's control group that change how fast or
+    /// how safe it is: `read_ahead_kb of sda` is `128`. One that only one of two looks tells is not compared.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// The start of the machine in which this was seen: device numbers hold no longer than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
@@ -116,6 +121,7 @@ impl StorageIdentity {
     pub fn is_same(&self, now: &Self) -> bool {
         self.is_same_storage(now)
             && self.mounted_otherwise(now).is_none()
+            && self.set_otherwise(now).is_none()
             && !self.leads_elsewhere(now)
             && !unlike(self.inode, now.inode)
             && !unlike(self.made_ns, now.made_ns)
@@ -145,10 +151,21 @@ impl StorageIdentity {
         options.or_else(|| files.and_then(|(was, now)| was.changed(now)))
     }
 
-    /// Returns true if it is the same storage that is only mounted otherwise.
-    pub(super) fn is_remounted(&self, now: &Self) -> bool {
+    /// The first setting that is another one now: its name, what it was, and what it is. After another start the same
+    /// name may be another device.
+    fn set_otherwise(&self, now: &Self) -> Option<(String, String, String)> {
+        let mut settings = self.settings.iter();
+        let changed = settings.find_map(|(name, was)| {
+            let is = now.settings.get(name).filter(|is| *is != was)?;
+            Some((name.clone(), was.clone(), is.clone()))
+        });
+        changed.filter(|_| !unlike(self.boot.as_ref(), now.boot.as_ref()))
+    }
+
+    /// Returns true if it is the same storage that is only mounted or set otherwise.
+    pub(super) fn is_same_changed(&self, now: &Self) -> bool {
         let elsewhere = !self.is_same_storage(now) || self.leads_elsewhere(now);
-        !elsewhere && self.mounted_otherwise(now).is_some()
+        !elsewhere && (self.mounted_otherwise(now).is_some() || self.set_otherwise(now).is_some())
     }
 
     /// Returns true if the data are lost when the machine is switched off.
@@ -212,6 +229,11 @@ impl StorageIdentity {
         if let Some((was, is)) = self.mounted_otherwise(now) {
             return Some(format!(
                 "{directory} was mounted {was} and is now mounted {is}"
+            ));
+        }
+        if let Some((name, was, is)) = self.set_otherwise(now) {
+            return Some(format!(
+                "below {directory} {name} was {was} and is now {is}"
             ));
         }
         let told = |it: &Self| {

@@ -38,7 +38,7 @@ pub use figure::{FactFigure, LayerEffect};
 pub use head::*;
 pub use identity::*;
 pub use loop_file::LoopFile;
-pub use mount_options::comparable_options;
+pub use mount_options::{comparable_options, counting_options};
 pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;

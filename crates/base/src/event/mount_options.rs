@@ -86,6 +86,14 @@ pub fn comparable_options<'a>(options: impl IntoIterator<Item = &'a str>) -> Vec
         .collect()
 }
 
+/// Those of them that count, as one text: what a file system that lies on this one depends on.
+pub fn counting_options<'a>(options: impl IntoIterator<Item = &'a str>) -> String {
+    let mut options = comparable_options(options);
+    options.retain(|option| counts(option));
+    options.sort_unstable();
+    options.join(",")
+}
+
 /// How it was mounted, and how it is now, where an option that counts differs: `with commit=5`, `with commit=600`.
 pub(super) fn changed(was: &[String], now: &[String]) -> Option<(String, String)> {
     let alone = |of: &[String], other: &[String]| {

@@ -146,6 +146,7 @@ impl Output {
             ))
             .next("name a file on another file system, or at least in another directory"));
         }
+        // The application may need the room as well.
         if free(&folder) < 2 * RESERVE {
             let (free, reserve) = (unit::bytes(free(&folder)), unit::bytes(RESERVE));
             return Err(Failure::unable(format!(
@@ -153,6 +154,7 @@ impl Output {
             ))
             .next("name a file where there is more room"));
         }
+        // Never over a file that is there, and readable by its owner alone: it tells what the application does.
         let mut make = File::options();
         let made = make.write(true).create_new(true).mode(0o600).open(path);
         match made {
@@ -208,6 +210,7 @@ fn origin(request: &Request, mount: &MountInfo) -> TraceOrigin {
 /// A key that is kept nowhere.
 fn key() -> Result<NameKey, Failure> {
     let mut key = [0; 32];
+    // Who guesses the key can tell which names a trace has.
     let mut random = File::open("/dev/urandom").map_err(|error| {
         Failure::unable(format!(
             "could not open /dev/urandom for the key of names: {error}",

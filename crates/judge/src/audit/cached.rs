@@ -35,12 +35,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let beside = beside.map_or(0.0, |beside| beside.read_bytes as f64);
     let all = reading.read_or_copied_bytes() + beside;
     let upper: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
-    // What a program of FUSE fetched is counted as its own: there the devices tell what did not come from memory.
-    let fetched = match reading.trial.settled.served_by_program {
-        true => upper.max(counted.fetched_bytes as f64),
-        false => counted.fetched_bytes as f64,
-    };
-    let unfetched = (all - fetched).max(0.0);
+    let unfetched = (all - fetched(reading, upper)).max(0.0);
     let hit = (counted.cache_hit_bytes? as f64).min(unfetched);
     let hit = hit * share(read, read + beside)?;
     let top = share(hit.min(read), read)?;
@@ -90,6 +85,16 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         ),
     };
     Some(CheckFinding::new(grade, sentence, evidence))
+}
+
+/// Bytes that were fetched from storage for this trial. What a program of FUSE fetched is counted as its own: there the
+/// devices tell what did not come from memory.
+fn fetched(reading: &TrialReading<'_>, upper: f64) -> f64 {
+    let fetched = reading.trial.counted.fetched_bytes as f64;
+    match reading.trial.settled.served_by_program {
+        true => upper.max(fetched),
+        false => fetched,
+    }
 }
 
 /// Bytes that the disks below the upper devices read; `None` if there are none.

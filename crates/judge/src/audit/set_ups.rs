@@ -1,39 +1,49 @@
 //! The stacks of a run as they were set up: what each layer got, and what stood beside them.
 
-use stackrace_base::event::{Event, Fact, FactFigure, LayerFacts};
+use std::sync::OnceLock;
+
+use stackrace_base::event::{Event, Fact, FactFigure, LayerFacts, LogLine};
 
 /// Name under which the facts of the place are on record, beside those of the layers.
 const PLACE: &str = "place";
 
 /// Every set-up of a run, first to last.
 #[derive(Debug, Clone, Default)]
-pub struct SetUps<'a>(Vec<SetUp<'a>>);
+pub struct SetUps<'a> {
+    lines: &'a [LogLine],
+    /// Collected when they are first asked for: a check between rounds never does.
+    all: OnceLock<Vec<SetUp>>,
+}
 
 /// One set-up.
 #[derive(Debug, Clone)]
-struct SetUp<'a> {
+struct SetUp {
     configuration: usize,
-    layers: &'a [LayerFacts],
+    /// Its line, by number: a reference would be fixed to the lifetime of the first question.
+    line: usize,
     /// Configurations that stood at that moment.
     beside: Vec<usize>,
 }
 
 impl<'a> SetUps<'a> {
-    /// Collects the set-ups among the events of a run.
-    pub fn of(events: impl Iterator<Item = &'a Event>) -> Self {
+    /// The set-ups among the lines of a run.
+    pub fn of(lines: &'a [LogLine]) -> Self {
+        Self {
+            lines,
+            all: OnceLock::new(),
+        }
+    }
+
+    fn collected(&self) -> Vec<SetUp> {
         let (mut all, mut standing) = (Vec::new(), Vec::new());
-        for event in events {
-            match event {
-                Event::StackSetUp {
-                    configuration,
-                    layers,
-                    ..
-                } => {
+        for (at, line) in self.lines.iter().enumerate() {
+            match &line.event {
+                Event::StackSetUp { configuration, .. } => {
                     // Set up again without a tear-down between: a run that was killed and continued.
                     standing.retain(|known| known != configuration);
                     all.push(SetUp {
                         configuration: *configuration,
-                        layers,
+                        line: at,
                         beside: standing.clone(),
                     });
                     standing.push(*configuration);
@@ -46,27 +56,37 @@ impl<'a> SetUps<'a> {
                 _ => {}
             }
         }
-        Self(all)
+        all
     }
 
-    fn of_configuration(&self, configuration: usize) -> impl Iterator<Item = &SetUp<'a>> {
-        let mine = move |set_up: &&SetUp<'a>| set_up.configuration == configuration;
-        self.0.iter().filter(mine)
+    fn of_configuration(&self, configuration: usize) -> impl Iterator<Item = &SetUp> {
+        let mine = move |set_up: &&SetUp| set_up.configuration == configuration;
+        let all = self.all.get_or_init(|| self.collected());
+        all.iter().filter(mine)
+    }
+
+    /// The facts of the layers of a configuration at its last set-up.
+    fn last_layers(&self, configuration: usize) -> Option<&'a [LayerFacts]> {
+        let last = self.of_configuration(configuration).last()?;
+        match &self.lines[last.line].event {
+            Event::StackSetUp { layers, .. } => Some(layers),
+            _ => None,
+        }
     }
 
     /// A fact of the place a configuration's data lie on, from its last set-up: what it says of the
     /// space in use is then what the trials left.
     pub(super) fn place(&self, configuration: usize, name: &str) -> Option<&'a Fact> {
-        let last = self.of_configuration(configuration).last()?;
-        let place = last.layers.iter().find(|layer| layer.layer == PLACE)?;
+        let mut layers = self.last_layers(configuration)?.iter();
+        let place = layers.find(|layer| layer.layer == PLACE)?;
         place.facts.iter().find(|fact| fact.name == name)
     }
 
     /// Returns true if two configurations are measured in one directory of the user's: one storage under two settings.
     pub(super) fn one_directory(&self, a: usize, b: usize) -> bool {
         let of = |configuration| {
-            let last = self.of_configuration(configuration).last()?;
-            let mut facts = last.layers.iter().flat_map(|layer| &layer.facts);
+            let layers = self.last_layers(configuration)?.iter();
+            let mut facts = layers.flat_map(|layer| &layer.facts);
             facts.find(|fact| fact.name == "directory")
         };
         of(a).is_some_and(|one| of(b) == Some(one))
@@ -74,11 +94,8 @@ impl<'a> SetUps<'a> {
 
     /// Returns true if a layer of a configuration had a fact with this figure, at its last set-up.
     pub(super) fn has(&self, configuration: usize, figure: &FactFigure) -> bool {
-        let last = self.of_configuration(configuration).last();
-        let mut facts = last
-            .into_iter()
-            .flat_map(|set_up| set_up.layers)
-            .flat_map(|layer| &layer.facts);
+        let layers = self.last_layers(configuration).unwrap_or_default();
+        let mut facts = layers.iter().flat_map(|layer| &layer.facts);
         facts.any(|fact| fact.figure.as_ref() == Some(figure))
     }
 
@@ -120,12 +137,14 @@ mod tests {
             rounds: 0,
         };
         for (between, together) in [(None, true), (Some(resumed()), false)] {
-            let events: Vec<Event> = [set_up(0)]
-                .into_iter()
-                .chain(between)
-                .chain([set_up(1)])
-                .collect();
-            assert_eq!(SetUps::of(events.iter()).together(0, 1), together);
+            let events = [set_up(0)].into_iter().chain(between).chain([set_up(1)]);
+            let lines = events.map(|event| LogLine {
+                at: String::new(),
+                since_ns: None,
+                event,
+            });
+            let lines: Vec<LogLine> = lines.collect();
+            assert_eq!(SetUps::of(&lines).together(0, 1), together);
         }
     }
 }

@@ -9,11 +9,12 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::compared::on_figure;
 use super::enough::RequiredRow;
+use super::evidence::Evidence;
 use super::judge::judge;
 use super::sentence;
 use super::sides::{Sides, factor_sides, sides};
 use super::statement::Comparison;
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
 
@@ -209,7 +210,7 @@ impl Asked {
             .flat_map(|figure| on_figure(&self.sides, *figure, alpha))
             .map(|pair| {
                 let mut compared = pair.compared(&table);
-                compared.robust = pair.robust(&table, &compared.logs);
+                pair.complete(&table, &mut compared);
                 compared
             })
             .collect();

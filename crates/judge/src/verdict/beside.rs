@@ -5,8 +5,9 @@
 //! is listed, not left out. Each interval holds by itself at the run's confidence (as comparisons
 //! within levels do): all of them together hold with less.
 
+use super::evidence::Evidence;
 use super::statement::Interval;
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::{ComparedFigure, ObservationTable};
 use super::unpaired;
 use crate::published::{self, Card, FactorPair, MetricPair, PublishedRatio, distinct};
 use serde::Serialize;

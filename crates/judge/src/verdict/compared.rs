@@ -29,10 +29,11 @@ impl AskedPair {
             return unpaired::comparison(table, (sides.a[0], sides.b[0]), figure);
         }
         let head = table.evidence.head;
-        let pairs = sides.differences(table, figure);
+        // Found once: of a long run this is most of what a comparison takes.
+        let pairs = sides.pairs(table, figure);
         let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
-        let without = sides.without_order(table, figure);
-        let resolution = sides.resolution(table, figure);
+        let without = sides.without_order(table, figure, &pairs);
+        let resolution = sides.resolution(table, figure, &pairs);
         let said = stackrace_stats::state_in_order(
             &plain,
             without.as_ref(),
@@ -59,7 +60,12 @@ impl AskedPair {
             values: values(table, sides, figure),
             word,
             text: fragment::fragment(word, interval, coarse),
-            rounds: pairs.iter().map(|(round, d)| (*round, exp(*d))).collect(),
+            rounds: match interval {
+                // They are all that can be said.
+                None => ratios(table, &pairs),
+                // A report shows them beside it.
+                Some(_) => Vec::new(),
+            },
             robust: None,
             order_effect,
             coarse,
@@ -68,8 +74,23 @@ impl AskedPair {
         }
     }
 
-    /// The robust interval beside a comparison of such log differences.
-    pub(super) fn robust(&self, table: &ObservationTable<'_>, logs: &[f64]) -> Option<Interval> {
+    /// Puts what a report shows beside a comparison: the ratio of each round, and a second opinion on all of them.
+    pub(super) fn complete(&self, table: &ObservationTable<'_>, comparison: &mut Comparison) {
+        // Imported results have no pairs.
+        if table.evidence.imported {
+            return;
+        }
+        let pairs = self.sides.pairs(table, self.figure);
+        comparison.rounds = ratios(table, &pairs);
+        comparison.robust = self.robust(table, &pairs, &comparison.logs);
+    }
+
+    fn robust(
+        &self,
+        table: &ObservationTable<'_>,
+        pairs: &[(usize, f64)],
+        logs: &[f64],
+    ) -> Option<Interval> {
         if logs.len() < ROBUST_FROM {
             return None;
         }
@@ -77,9 +98,15 @@ impl AskedPair {
         // The same error as the interval it stands beside, so that only the method differs.
         let level = stackrace_stats::two_sided_level(self.alpha, n);
         let robust = stackrace_stats::hodges_lehmann(logs, level)?;
-        let resolution = self.sides.resolution(table, self.figure);
+        let resolution = self.sides.resolution(table, self.figure, pairs);
         Some(robust.widened(resolution).into())
     }
+}
+
+/// The ratio of each round, with its number.
+fn ratios(table: &ObservationTable<'_>, pairs: &[(usize, f64)]) -> Vec<(u32, f64)> {
+    let pairs = pairs.iter();
+    pairs.map(|(at, d)| (table.rounds[*at], exp(*d))).collect()
 }
 
 /// Both sides in the unit of the metric: of the rounds that the ratio is of, so that they fit to it. A level that is

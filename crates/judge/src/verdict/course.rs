@@ -8,7 +8,7 @@
 use serde::Serialize;
 use stackrace_stats::Course;
 
-use super::table::Evidence;
+use super::evidence::Evidence;
 use crate::audit::course;
 use stackrace_base::event::{Ended, PhaseObservation};
 use stackrace_base::unit;

@@ -9,10 +9,11 @@ use serde::Serialize;
 use stackrace_stats::elementary::ln;
 use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_level};
 
+use super::evidence::Evidence;
 use super::fragment::times_rounded;
 use super::statement::{Interval, More};
 use super::still;
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
 use stackrace_base::unit::{self, Rounded, counted, listed_names};
 

@@ -12,10 +12,11 @@
 mod answer;
 mod words;
 
+use super::evidence::Evidence;
 use super::separate::{self, RUNS_MIN, Side};
 use super::sides::factor_sides;
 use super::statement::Interval;
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::{ComparedFigure, ObservationTable};
 use super::{unpaired, work};
 use crate::published::distinct;
 use stackrace_base::event::RunStarted;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::VerdictGrounds;
-use super::table::Evidence;
+use super::evidence::Evidence;
 use stackrace_base::event::{Cut, RunStarted};
 use stackrace_base::unit::{self, counted};
 

@@ -3,10 +3,11 @@
 use super::answer::Verdict;
 use super::compared::{AskedPair, coarse_notes, order_notes};
 use super::course::PhaseCourse;
+use super::evidence::Evidence;
 use super::look::Look;
 use super::sides::sides;
 use super::statement::Comparison;
-use super::table::{Evidence, ObservationTable};
+use super::table::ObservationTable;
 use super::{course, effects, enough, rows, sentence, slices, still};
 
 /// Judges the record so far.
@@ -47,10 +48,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Puts the second opinion beside each comparison.
+/// Puts what only a report shows beside each comparison.
 fn beside(table: &ObservationTable<'_>, asked: &[AskedPair], compared: &mut [Comparison]) {
     for (pair, comparison) in asked.iter().zip(compared) {
-        comparison.robust = pair.robust(table, &comparison.logs);
+        pair.complete(table, comparison);
     }
 }
 

@@ -13,13 +13,14 @@ use stackrace_stats::FIRST_LOOK;
 use super::answer::VerdictGrounds;
 use super::compared::{AskedPair, on_each_workload, on_figure};
 use super::enough::{self, RequiredRow};
+use super::evidence::Evidence;
 use super::outlook::{self, is_closed, is_known, sizes_known};
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides};
 use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::{ComparedFigure, ObservationTable};
 use super::{headline, rows, sentence};
-use stackrace_base::event::{Decide, Precision, Until};
+use stackrace_base::event::{Decide, Precision, RunStarted, Until};
 
 /// The answer after a round.
 #[derive(Debug, Clone)]
@@ -60,9 +61,14 @@ pub struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// Makes every comparison that is asked of the record so far.
+    /// Makes every comparison that is asked of the record so far, of which nothing was kept.
     pub fn at(evidence: &'a Evidence<'a>) -> Self {
-        let table = ObservationTable::new(evidence);
+        Self::of(ObservationTable::new(evidence))
+    }
+
+    /// Makes every comparison that is asked of a table.
+    pub(super) fn of(table: ObservationTable<'a>) -> Self {
+        let evidence = table.evidence;
         let (within, whole): (Vec<Sides>, Vec<Sides>) = sides(&table)
             .into_iter()
             .partition(|pair| !pair.within.is_empty());
@@ -226,16 +232,25 @@ impl<'a> Look<'a> {
         (0..workloads).map(move |workload| &self.workloads[workload * self.asked.len() + pair])
     }
 
+    /// Returns true if each round measures all workloads, whatever was found.
+    pub(super) fn wants_all(head: &RunStarted) -> bool {
+        head.decide.until != Until::Each || head.workloads.len() == 1
+    }
+
     /// The workloads, by index, that further rounds should measure: all while the overall question is
     /// open or a run wants every round; then those on which a comparison is not decided yet. The overall
     /// figure needs every workload of a round.
     pub fn undecided_workloads(&self) -> Vec<usize> {
         let all: Vec<usize> = (0..self.table.workloads()).collect();
-        let decide = &self.table.evidence.head.decide;
+        let head = self.table.evidence.head;
+        if Self::wants_all(head) {
+            return all;
+        }
+        let decide = &head.decide;
         let open = !outlook::settled(&self.table, &self.overall, &self.ranking)
             && !outlook::too_coarse(&self.table, &self.overall, &self.ranking);
         let required = !enough::closed(&self.required, &self.table);
-        if required || open || decide.until != Until::Each || all.len() == 1 {
+        if required || open {
             return all;
         }
         // What is dropped is measured no more: its comparisons stay as open as they are.

@@ -104,6 +104,12 @@ fn cells(table: &ObservationTable<'_>, configuration: usize, of: CellsOf) -> Vec
                 metric: m,
             };
             let valued = |at: &usize| table.value(configuration, w, m, *at).is_some();
+            // As they were worked out for the comparisons.
+            let logs: Vec<f64> = (0..table.rounds.len())
+                .filter_map(|at| {
+                    Some(metric.better.oriented(table.ln(configuration, figure, at)?))
+                })
+                .collect();
             let steps: Vec<f64> = (0..table.rounds.len())
                 .filter(valued)
                 .map(|at| table.log_step(configuration, figure, at))
@@ -111,7 +117,7 @@ fn cells(table: &ObservationTable<'_>, configuration: usize, of: CellsOf) -> Vec
             let log_step = unpaired::coarser(&steps, &[]);
             // 95 % whatever confidence the study asks for: it describes one configuration and is no
             // claim.
-            let value = stackrace_stats::geometric_mean(&values, 0.05)
+            let value = stackrace_stats::paired_ratio(&logs, 0.05)
                 .map(|mean| Interval::from(mean.widened(log_step)))
                 .or_else(|| {
                     // One round: the figure stands without an interval.

@@ -5,10 +5,10 @@ use stackrace_stats::{FIRST_LOOK, elementary::ln};
 
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};
+use super::evidence::Evidence;
 use super::fragment::{bound, capital, finer, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
 use super::statement::{Comparison, ConfigurationRow, Interval, More, State, VerdictWord};
-use super::table::Evidence;
 use super::{guarantee, imported, still};
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, Rounded, counted, listed, listed_names};

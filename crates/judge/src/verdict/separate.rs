@@ -1,7 +1,8 @@
 //! Results of separate runs: each run is one value, because what changes from one run to the next
 //! (the machine's state, the layout, the hour) is the same for all rounds of a run.
 
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::evidence::Evidence;
+use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
 

@@ -33,26 +33,20 @@ impl Sides {
         self.a.iter().chain(&self.b).all(|t| table.live(*t))
     }
 
-    /// Log differences of the rounds that have both sides, with the number of each round.
-    pub(super) fn differences(
+    /// Uncertainty of the mean of these differences because the figures are given in steps, on the log scale: of equal
+    /// figures it is the same in every round, so it does not average out.
+    pub(super) fn resolution(
         &self,
         table: &ObservationTable<'_>,
         figure: ComparedFigure,
-    ) -> Vec<(u32, f64)> {
-        let pairs = self.pairs(table, figure).into_iter();
-        pairs.map(|(at, d)| (table.rounds[at], d)).collect()
-    }
-
-    /// Uncertainty of the mean of these differences because the figures are given in steps, on the log scale: of equal
-    /// figures it is the same in every round, so it does not average out.
-    pub(super) fn resolution(&self, table: &ObservationTable<'_>, figure: ComparedFigure) -> f64 {
+        pairs: &[(usize, f64)],
+    ) -> f64 {
         let of_round = |at: usize| {
             let pairs = self.a.iter().zip(&self.b);
             let steps: f64 = pairs.map(|(a, b)| table.apart(&[*a, *b], figure, at)).sum();
             steps / self.a.len() as f64
         };
-        let rounds = self.pairs(table, figure).into_iter();
-        let steps: Vec<f64> = rounds.map(|(at, _)| of_round(at)).collect();
+        let steps: Vec<f64> = pairs.iter().map(|(at, _)| of_round(*at)).collect();
         match steps.is_empty() {
             true => 0.0,
             false => stackrace_stats::mean(&steps),
@@ -65,11 +59,12 @@ impl Sides {
         &self,
         table: &ObservationTable<'_>,
         figure: ComparedFigure,
+        pairs: &[(usize, f64)],
     ) -> Option<WithoutOrder> {
         let (&[a], &[b]) = (&self.a[..], &self.b[..]) else {
             return None;
         };
-        let rounds = self.rounds(table, figure);
+        let rounds: Vec<usize> = pairs.iter().map(|(at, _)| *at).collect();
         let workloads = match figure {
             ComparedFigure::Metric { workload, .. } => vec![(1.0, workload, figure)],
             ComparedFigure::Overall => {
@@ -109,7 +104,11 @@ impl Sides {
     }
 
     /// Log differences of the rounds that have both sides, with the position of each in the table.
-    fn pairs(&self, table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<(usize, f64)> {
+    pub(super) fn pairs(
+        &self,
+        table: &ObservationTable<'_>,
+        figure: ComparedFigure,
+    ) -> Vec<(usize, f64)> {
         // A partner of a dropped configuration goes on alone; those rounds are no pairs.
         let sides = self.a.iter().chain(&self.b);
         let rounds = sides.map(|t| table.rounds_of(*t)).min().unwrap_or(0);
@@ -237,8 +236,8 @@ pub(super) fn ranked_sides(table: &ObservationTable<'_>, figure: ComparedFigure)
     // Against the best one, in rounds both have: those that were dropped have fewer of their own.
     let behind = |t: usize| {
         let sides = Sides::of_two(table.evidence.head, best, t);
-        let logs = sides.differences(table, figure);
-        let values: Vec<f64> = logs.iter().map(|(_, log)| *log).collect();
+        let pairs = sides.pairs(table, figure);
+        let values: Vec<f64> = pairs.iter().map(|(_, log)| *log).collect();
         stackrace_stats::mean(&values)
     };
     // Each one's distance once, and not in every step of the sorting.

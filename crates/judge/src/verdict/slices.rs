@@ -6,11 +6,13 @@
 //! the turns does not show work that a stack puts off to the turns of others. These comparisons
 //! decide whether slices stay; a workload whose slices end begins anew with the next round.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use stackrace_stats::elementary::{exp_m1, ln, ln_1p};
 use stackrace_stats::{FIRST_LOOK, Ratio, paired_ratio, two_sided_level};
 
-use super::table::Evidence;
+use super::evidence::Evidence;
 use stackrace_base::event::{Ended, Observation, SliceSum, SlicesEnded};
 use stackrace_base::unit;
 
@@ -27,7 +29,7 @@ pub fn end_slices(evidence: &Evidence<'_>) -> Vec<SlicesEnded> {
     let sliced = workloads.filter(|workload| evidence.in_slices(*workload));
     sliced
         .filter_map(|workload| {
-            let why = Slices { evidence, workload }.must_end()?;
+            let why = Slices::of(evidence, workload).must_end()?;
             Some(SlicesEnded { workload, why })
         })
         .collect()
@@ -65,18 +67,54 @@ pub(super) fn order_effects(evidence: &Evidence<'_>) -> Vec<OrderEffect> {
     stayed
         .map(|workload| OrderEffect {
             workload,
-            sentence: Slices { evidence, workload }.effect_words(),
+            sentence: Slices::of(evidence, workload).effect_words(),
         })
         .collect()
 }
 
-/// The trials of a workload that is measured in slices.
+/// The last trial of each configuration in each complete round.
+type LastTrials<'a> = BTreeMap<(usize, u32), &'a Observation>;
+
+/// The complete trials of finished rounds of a workload that is measured in slices.
 struct Slices<'a> {
     evidence: &'a Evidence<'a>,
     workload: usize,
+    /// Planned duration of a slice, ns.
+    slice_ns: Option<u64>,
+    // What was measured again after a resume counts the last time, as in the verdict (`Cells::grow`).
+    sliced: LastTrials<'a>,
+    whole: LastTrials<'a>,
 }
 
-impl Slices<'_> {
+impl<'a> Slices<'a> {
+    /// Finds the trials, once for all pairs of configurations.
+    fn of(evidence: &'a Evidence<'a>, workload: usize) -> Self {
+        let mut found = Self {
+            evidence,
+            workload,
+            slice_ns: None,
+            sliced: LastTrials::new(),
+            whole: LastTrials::new(),
+        };
+        for trial in evidence.trials.iter().copied() {
+            if trial.workload != workload
+                || trial.ended != Ended::Complete
+                || evidence.rounds.binary_search(&trial.round).is_err()
+            {
+                continue;
+            }
+            let kind = match &trial.sliced {
+                Some(sliced) => {
+                    found.slice_ns = found.slice_ns.or(Some(sliced.slice_ns));
+                    &mut found.sliced
+                }
+                None => &mut found.whole,
+            };
+            kind.insert((trial.configuration, trial.round), trial);
+        }
+        found
+    }
+
     /// The reason its slices must end; `None` if they may stay.
     fn must_end(&self) -> Option<String> {
         let head = self.evidence.head;
@@ -92,7 +130,7 @@ impl Slices<'_> {
             }
         }
         // Only what writes also has trials in one go. Reads put no work off, so the order says all.
-        let also_whole = self.trials(false).next().is_some();
+        let also_whole = !self.whole.is_empty();
         let unproven = (1..head.configurations.len()).any(|other| {
             // One that failed or was dropped says nothing any more.
             let gone = |t: usize| {
@@ -112,10 +150,7 @@ impl Slices<'_> {
     /// Size of the effect of the order of turns, for the configuration where it may matter most.
     fn effect_words(&self) -> String {
         let head = self.evidence.head;
-        let ns = self
-            .trials(true)
-            .find_map(|trial| Some(trial.sliced.as_ref()?.slice_ns));
-        let slices = ns.map_or(String::new(), |ns| {
+        let slices = self.slice_ns.map_or(String::new(), |ns| {
             format!(" of {}", unit::time_ns(ns as f64))
         });
         let allowed = ln_1p(head.decide.margin) * SHARE_OF_MARGIN;
@@ -138,24 +173,10 @@ impl Slices<'_> {
         )
     }
 
-    /// Complete trials of finished rounds, in slices or in one go.
-    fn trials(&self, sliced: bool) -> impl Iterator<Item = &Observation> {
-        let trials = self.evidence.trials.iter().copied();
-        trials.filter(move |trial| {
-            trial.workload == self.workload
-                && trial.ended == Ended::Complete
-                && trial.sliced.is_some() == sliced
-                && self.evidence.rounds.contains(&trial.round)
-        })
-    }
-
-    /// The last trial of a configuration in a round.
-    fn trial(&self, sliced: bool, configuration: usize, round: u32) -> Option<&Observation> {
-        let of =
-            |trial: &&Observation| trial.configuration == configuration && trial.round == round;
-        // What was measured again after a resume counts the last time, as in the verdict
-        // (`ObservationTable::new`).
-        self.trials(sliced).filter(of).last()
+    /// The last trial of a configuration in a round, in slices or in one go.
+    fn trial(&self, sliced: bool, configuration: usize, round: u32) -> Option<&'a Observation> {
+        let kind = if sliced { &self.sliced } else { &self.whole };
+        kind.get(&(configuration, round)).copied()
     }
 
     /// For each round, what the order does to the ratio of a configuration to the first one; and how

@@ -9,9 +9,10 @@ use serde::Serialize;
 use stackrace_stats::elementary::exp;
 use stackrace_stats::resolution;
 
+use super::evidence::Evidence;
 use super::separate::{self, RUNS_MIN, RunLogs, Side};
 use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
-use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, still, work};
 use crate::published::distinct;
 use stackrace_base::event::{Better, Fact, MetricHead, WorkloadHead};

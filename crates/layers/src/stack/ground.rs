@@ -184,7 +184,7 @@ pub fn looked_again(
     Some(ExchangedStorage { file, ..exchanged })
 }
 
-/// What is mounted below a private directory, which was empty when it was made: it hides a part of the data. `None` if
+/// What is mounted over or below a private directory, which was empty when it was made: it hides a part of the data. `None` if
 /// nothing is, or the table of mounts is empty; `before` is the storage that the directory lies on.
 pub fn covered(
     host: &dyn Host,
@@ -193,10 +193,16 @@ pub fn covered(
     before: Option<&StorageIdentity>,
 ) -> Option<ExchangedStorage> {
     let directory = host.canonical(directory).ok()?;
+    // Where the stack's own file system is mounted there, that is the first one in the table.
+    let is_own = before.is_some_and(|before| Path::new(&before.mount_point) == directory);
+    let at_it = mounts.iter().filter(|mount| mount.mount_point == directory);
     let below = |mount: &&MountInfo| {
         mount.mount_point != directory && mount.mount_point.starts_with(&directory)
     };
-    let over = mounts.iter().find(below)?;
+    let mut over = at_it
+        .skip(usize::from(is_own))
+        .chain(mounts.iter().filter(below));
+    let over = over.next()?;
     Some(ExchangedStorage {
         machine: None,
         before: StorageIdentity {

@@ -173,8 +173,7 @@ impl OwnCommand {
         let Some(line) = line else { return Ok(()) };
         let dir = with_real_names(&place.directory.to_string_lossy());
         let ran = ran::run(place, &shell(line, &dir)?, self.time_max_ns, false);
-        ran.map_err(|error| trouble(format!("{what}: {error}")))
-            .map(drop)
+        ran.map_err(|error| error.while_doing(what)).map(drop)
     }
 }
 

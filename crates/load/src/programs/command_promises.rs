@@ -301,8 +301,7 @@ impl Workload for OwnPromises {
         };
         let argv = shell(line, &with_real_names(&place.directory.to_string_lossy()))?;
         let ran = ran::run(place, &argv, self.time_max_ns, true);
-        ran.map_err(|error| trouble(format!("prepare: {error}")))
-            .map(drop)
+        ran.map_err(|error| error.while_doing("prepare")).map(drop)
     }
 
     fn measure(&self, _: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {

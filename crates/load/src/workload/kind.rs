@@ -189,6 +189,21 @@ pub struct WorkloadError {
     pub cause: Option<FailureCause>,
 }
 
+impl WorkloadError {
+    /// The same with other words, which say more.
+    #[must_use]
+    pub fn saying(self, said: String) -> Self {
+        Self { said, ..self }
+    }
+
+    /// The same with what was tried before its words; its cause stays.
+    #[must_use]
+    pub fn while_doing(self, what: &str) -> Self {
+        let said = format!("{what}: {}", self.said);
+        self.saying(said)
+    }
+}
+
 /// One workload with its settings.
 pub trait Workload: Send + Sync {
     /// Summary in one sentence, with its numbers.
@@ -378,18 +393,13 @@ pub fn trouble<E: Display + 'static>(error: E) -> WorkloadError {
 
 /// The same of a file, which the system's error does not name.
 pub fn trouble_at(path: &Path, error: std::io::Error) -> WorkloadError {
-    WorkloadError {
-        said: format!("{}: {error}", path.shown(), error = error.in_words()),
-        ..trouble(error)
-    }
+    trouble(error).while_doing(&path.shown().to_string())
 }
 
 /// The same with what to do about it, which begins with a verb.
 pub fn advised<E: Display + 'static>(error: E, next: &str) -> WorkloadError {
-    WorkloadError {
-        said: format!("{}; {next}", said(&error)),
-        ..trouble(error)
-    }
+    let said = format!("{}; {next}", said(&error));
+    trouble(error).saying(said)
 }
 
 /// An error in words, whatever it is.
@@ -404,10 +414,18 @@ fn cause_of(error: &dyn Any) -> Option<FailureCause> {
         return error.cause();
     }
     let started = || error.downcast_ref::<StartError>()?.errno();
-    let operated = || Some(error.downcast_ref::<OpError>()?.errno).filter(|errno| *errno != 0);
+    if let Some(error) = error.downcast_ref::<OpError>() {
+        return cause_of_operation(error);
+    }
     let called = || error.downcast_ref::<std::io::Error>()?.raw_os_error();
-    let errno = started().or_else(operated).or_else(called);
-    errno.map(FailureCause::Errno)
+    started().or_else(called).map(FailureCause::Errno)
+}
+
+/// Cause of a failed operation; `None` if the data are wrong, which no system told.
+pub fn cause_of_operation(error: &OpError) -> Option<FailureCause> {
+    Some(error.errno)
+        .filter(|errno| *errno != 0)
+        .map(FailureCause::Errno)
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ mod tree;
 pub use kept::{DataLayout, DataUse, KeptData};
 pub use kind::{
     BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
-    advised, trouble, trouble_at,
+    advised, cause_of_operation, trouble, trouble_at,
 };
 pub use stackrace_base::setting::OverShell;
 

@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use super::kind::{WorkloadError, trouble};
 use super::program_end::{explained, judged};
 use stackrace_base::owned::held::with_real_names;
-#[cfg(feature = "postgresql")]
-use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::program::{self, ProgramCall};
 use stackrace_machine::host::{Needs, Package, argv};
 
@@ -138,10 +136,7 @@ impl PostgresServer<'_> {
             };
             // Names of this run alone, which no reader could look for.
             let text = text.replace(&data, DATA).replace(&self.socket(), "@socket");
-            WorkloadError {
-                said: text,
-                ..error
-            }
+            error.saying(text)
         })?;
         Ok(started.is_some())
     }
@@ -186,13 +181,8 @@ impl PostgresServer<'_> {
         if number.is_some_and(|number| number.trim().parse::<u32>().is_ok()) {
             return Ok(None);
         }
-        std::fs::remove_file(&path).map_err(|error| {
-            trouble(format!(
-                "remove {}: {error}",
-                path.shown(),
-                error = stackrace_base::unit::InWords::in_words(&error)
-            ))
-        })?;
+        std::fs::remove_file(&path)
+            .map_err(|error| super::kind::trouble_at(&path, error).while_doing("remove"))?;
         Ok(Some(format!("rm {DATA}/{LOCK}")))
     }
 

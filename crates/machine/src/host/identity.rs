@@ -1,6 +1,8 @@
 //! What a directory lies on, told so that another storage in its place is noticed.
 
-use super::{HostError, MountInfo, reading};
+use super::sysfs::mounted_device;
+pub use super::sysfs::{about_device, backing_path};
+use super::{HostError, MountInfo, reading, storage_settings};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity, comparable_options};
 use stackrace_engine::system;
@@ -28,12 +30,6 @@ const READ_ONLY: [&str; 3] = ["ro", "read-only", "read only"];
 /// Returns true if a file system numbers its directories for good.
 pub fn has_lasting_inodes(file_system: &str) -> bool {
     LASTING_INODES.contains(&file_system)
-}
-
-/// Returns true if it keeps the time at which a directory was made.
-fn keeps_times(file_system: &str) -> bool {
-    // An overlay tells the time of the directory below it.
-    has_lasting_inodes(file_system) || file_system == "overlay"
 }
 
 /// Number by which a file system is known through mounts; `None` if it has none that lasts.
@@ -83,34 +79,17 @@ pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity,
     let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     Ok(StorageIdentity {
         inode: has_lasting_inodes(&mount.file_system).then_some(about.ino()),
-        // Others have a time that their root was mounted at (exFAT), or none (FAT).
+        // Others have a time that their root was mounted at (exFAT), that of a copy made with the first write
+        // (overlays), or none (FAT).
         made_ns: made
-            .filter(|_| keeps_times(&mount.file_system))
+            .filter(|_| has_lasting_inodes(&mount.file_system))
             .and_then(|made| u64::try_from(made.as_nanos()).ok()),
         file_system_id: lasting_id(&mount.file_system, id),
         uuid: uuid(&mount),
         loop_file: mounted_device(&mount).and_then(|device| loop_file(device, LOOPS_MAX)),
+        settings: storage_settings::of(path, &mount),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
-}
-
-/// Number of the device that is mounted; `None` if it is none.
-fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
-    let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
-    // No device has the number 0:0; the source of a file system without one may be any file.
-    Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
-}
-
-/// Path of the file below a loop device as `loop/backing_file` of the kernel tells it: without the mark of one that
-/// was removed.
-pub fn backing_path(told: &str) -> &str {
-    let path = told.trim_end_matches('\n');
-    path.strip_suffix(" (deleted)").unwrap_or(path)
-}
-
-/// Directory of sysfs about a block device.
-pub fn about_device((major, minor): (u32, u32)) -> String {
-    format!("/sys/dev/block/{major}:{minor}")
 }
 
 /// The same of the settings of a loop device as the kernel tells them: `loop/dio`, `queue/logical_block_size`.

@@ -28,6 +28,8 @@ pub mod program;
 mod reading;
 pub mod second;
 pub mod shared_memory;
+mod storage_settings;
+mod sysfs;
 pub mod thing;
 mod tools;
 mod tree;

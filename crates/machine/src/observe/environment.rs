@@ -120,9 +120,9 @@ fn kernel_settings(
     );
 }
 
-/// Returns true if a control group limits the I/O of this program.
-pub fn io_limited() -> bool {
-    group::limits(&read).io.is_some()
+/// The first limit that a control group puts on the I/O of this program, as the kernel writes it; `None` if none does.
+pub fn io_limit() -> Option<String> {
+    group::limits(&read).io
 }
 
 /// Bytes of memory that this program and the caches of its files can have: those of the machine (`MemTotal`), or of its

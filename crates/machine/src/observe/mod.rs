@@ -20,8 +20,7 @@ mod slices;
 mod stored;
 
 pub use environment::{
-    environment, environment_of, io_limited, kernel, memory_available, memory_bytes,
-    memory_bytes_of,
+    environment, environment_of, io_limit, kernel, memory_available, memory_bytes, memory_bytes_of,
 };
 
 pub use pulse::Pulse;

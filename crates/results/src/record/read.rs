@@ -7,33 +7,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::RecordError;
+use super::skim::{RoundTime, RunMarks, is_mendable, seconds_between};
 use stackrace_base::appendlog::split_torn;
 use stackrace_base::event::{
-    Cut, Ended, Event, FORMAT, FailureCause, ImportedText, LayerFacts, LogLine, Observation,
-    Promised, RunStarted, SlicesEnded, StorageIdentity,
+    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised,
+    RunStarted, SlicesEnded, StorageIdentity,
 };
 use stackrace_base::unit;
-
-/// Messages of failures that can be mended by hand, for logs and steps that give no cause as a value.
-const MENDABLE: [&str; 7] = [
-    "No space left on device",
-    "Disk quota exceeded",
-    "Input/output error",
-    "Read-only file system",
-    "No such device",
-    "Transport endpoint is not connected",
-    "Stale file handle",
-];
-
-/// Returns true if a trial failed for a reason that can be mended by hand, so that another try makes sense. A
-/// configuration that gives back wrong data or refuses an option stays out.
-fn is_mendable(trial: &Observation) -> bool {
-    let error = trial.ended.error().unwrap_or_default();
-    let known = trial.cause.as_ref().map(FailureCause::can_be_mended);
-    // What was exchanged can be brought back, too.
-    trial.exchanged.is_some()
-        || known.unwrap_or_else(|| MENDABLE.iter().any(|words| error.contains(words)))
-}
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -55,15 +35,6 @@ pub struct RunEnd<'a> {
     pub reason: &'a str,
     /// Explanation for a person.
     pub detail: &'a str,
-}
-
-/// The duration of one round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RoundTime {
-    /// Number of the round, from 1.
-    pub round: u32,
-    /// Time from the first line of the round to its last, s.
-    pub seconds: f64,
 }
 
 impl Record {
@@ -180,14 +151,6 @@ impl Record {
         })
     }
 
-    /// Cuts of the power, in the order in which they were made.
-    pub fn cuts(&self) -> impl DoubleEndedIterator<Item = &Cut> {
-        self.events().filter_map(|event| match event {
-            Event::Cut(cut) => Some(&**cut),
-            _ => None,
-        })
-    }
-
     /// The promises made to the operations of a trial; `None` if it has no ledger.
     pub fn promised(&self, round: u32, configuration: usize, workload: usize) -> Option<&Promised> {
         let mut all = self.events().filter_map(|event| match event {
@@ -199,20 +162,14 @@ impl Record {
         })
     }
 
-    /// Trials that failed, and take their configuration out of the race. After a resume, one that found
-    /// a disk full or broken does not: its configuration is tried again. Its trial stays on record.
+    /// The lines that say how far it is.
+    fn marks(&self) -> RunMarks<'_> {
+        RunMarks::of(&self.lines)
+    }
+
+    /// Trials that failed, and take their configuration out of the race ([`RunMarks::failures`]).
     pub fn failures(&self) -> impl Iterator<Item = &Observation> {
-        let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
-        let last = self.lines.iter().rposition(|line| resumed(&line.event));
-        let before = last.unwrap_or(0);
-        let lines = self.lines.iter().enumerate();
-        lines.filter_map(move |(at, line)| match &line.event {
-            Event::Trial(trial) => {
-                trial.ended.error()?;
-                (at > before || !is_mendable(trial)).then_some(&**trial)
-            }
-            _ => None,
-        })
+        self.marks().failures().into_iter()
     }
 
     /// The first failure that a resume would try again, once its cause is mended; `None` if there is none.
@@ -220,30 +177,34 @@ impl Record {
         self.failures().find(|trial| is_mendable(trial))
     }
 
-    /// Rounds whose end was recorded, ascending; after a resume, without one in which a configuration failed of what can
-    /// be mended: it is measured again, and takes nothing of the rounds that were asked for.
+    /// Rounds whose end was recorded, ascending ([`RunMarks::complete_rounds`]).
     pub fn complete_rounds(&self) -> Vec<u32> {
-        let mut rounds: Vec<u32> = Vec::new();
-        // Of the execution under way: rounds that ended, and rounds with such a failure.
-        let (mut ended, mut mendable): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-        for event in self.events() {
-            match event {
-                Event::RoundFinished { round, .. } => ended.push(*round),
-                Event::Trial(trial) if trial.ended.error().is_some() && is_mendable(trial) => {
-                    mendable.push(trial.round);
-                }
-                Event::RunResumed { .. } => {
-                    ended.retain(|round| !mendable.contains(round));
-                    rounds.append(&mut ended);
-                    mendable.clear();
-                }
-                _ => {}
-            }
-        }
-        rounds.append(&mut ended);
-        rounds.sort_unstable();
-        rounds.dedup();
-        rounds
+        self.marks().complete_rounds()
+    }
+
+    /// Configurations that were dropped, in the order they were ([`RunMarks::dropped`]).
+    pub fn dropped(&self) -> Vec<(usize, u32)> {
+        self.marks().dropped()
+    }
+
+    /// Workloads that are no longer measured in slices ([`RunMarks::slices_ended`]).
+    pub fn slices_ended(&self) -> impl Iterator<Item = (u32, &SlicesEnded)> {
+        self.marks().slices_ended().into_iter()
+    }
+
+    /// Cuts of the power, in the order in which they were made.
+    pub fn cuts(&self) -> impl DoubleEndedIterator<Item = &Cut> {
+        self.marks().cuts().into_iter()
+    }
+
+    /// Returns true if the figures were imported: another tool measured them, in no order that is known.
+    pub fn imported(&self) -> bool {
+        self.marks().imported()
+    }
+
+    /// Durations of the complete rounds, ascending ([`RunMarks::round_times`]).
+    pub fn round_times(&self) -> Vec<RoundTime> {
+        self.marks().round_times()
     }
 
     /// The next round to be measured: the first that is not complete.
@@ -256,46 +217,6 @@ impl Record {
             || u32::try_from(complete.len()).map_or(u32::MAX, |done| done.saturating_add(1)),
             |(number, _)| number,
         )
-    }
-
-    /// Configurations by index with the number of complete rounds after which each was dropped, in
-    /// the order they were.
-    pub fn dropped(&self) -> Vec<(usize, u32)> {
-        let mut dropped: Vec<(usize, u32)> = Vec::new();
-        for event in self.events() {
-            let Event::Checked {
-                rounds,
-                dropped: now,
-                ..
-            } = event
-            else {
-                continue;
-            };
-            for &configuration in now {
-                if dropped.iter().all(|&(known, _)| known != configuration) {
-                    dropped.push((configuration, *rounds));
-                }
-            }
-        }
-        dropped
-    }
-
-    /// Workloads that are no longer measured in slices, each with the number of complete rounds after
-    /// which that began.
-    pub fn slices_ended(&self) -> impl Iterator<Item = (u32, &SlicesEnded)> {
-        self.events().flat_map(|event| match event {
-            Event::Checked { rounds, whole, .. } => {
-                let ended: Vec<_> = whole.iter().map(|ended| (*rounds, ended)).collect();
-                ended
-            }
-            _ => Vec::new(),
-        })
-    }
-
-    /// Returns true if the figures were imported: another tool measured them, in no order that is known.
-    pub fn imported(&self) -> bool {
-        self.events()
-            .any(|event| matches!(event, Event::Imported(_)))
     }
 
     /// The same without its complete trials, which are nearly all of it.
@@ -364,29 +285,6 @@ impl Record {
         seconds.fold(0.0, |total, seconds| total + seconds)
     }
 
-    /// Durations of the complete rounds, ascending; an interrupted one counts from its last beginning.
-    pub fn round_times(&self) -> Vec<RoundTime> {
-        let mut times: Vec<RoundTime> = Vec::new();
-        let mut began: Option<(u32, &LogLine)> = None;
-        for line in &self.lines {
-            match line.event {
-                Event::RoundStarted { round, .. } => began = Some((round, line)),
-                Event::RunResumed { .. } => began = began.map(|(round, _)| (round, line)),
-                Event::RoundFinished { round, .. } => {
-                    if let Some((_, first)) = began.take().filter(|&(begun, _)| begun == round) {
-                        times.push(RoundTime {
-                            round,
-                            seconds: seconds_between(first, line),
-                        });
-                    }
-                }
-                _ => {}
-            }
-        }
-        times.sort_by_key(|time| time.round);
-        times
-    }
-
     /// The facts of a configuration's layers as they really were each time it was set up, first to
     /// last, bottom up; empty if it was never set up.
     pub fn layer_facts(&self, configuration: usize) -> Vec<&[LayerFacts]> {
@@ -441,21 +339,6 @@ impl Record {
             }),
             _ => None,
         }
-    }
-}
-
-/// Seconds between two lines of one execution. In the log of an older version by the times of day: 0 where one
-/// cannot be read or the clock was set back.
-fn seconds_between(begin: &LogLine, end: &LogLine) -> f64 {
-    if let (Some(begin), Some(end)) = (begin.since_ns, end.since_ns) {
-        return end.saturating_sub(begin) as f64 / 1e9;
-    }
-    match (
-        begin.at.parse::<jiff::Timestamp>(),
-        end.at.parse::<jiff::Timestamp>(),
-    ) {
-        (Ok(begin), Ok(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
-        _ => 0.0,
     }
 }
 

@@ -73,7 +73,7 @@ pub fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan, Failur
     on_this_machine(context, study, |machine| {
         let mut plan = Plan::of(study, machine);
         let chosen = study.policy.slices.is_some_and(|slices| slices.writes);
-        if !chosen && stackrace_machine::observe::io_limited() {
+        if !chosen && stackrace_machine::observe::io_limit().is_some() {
             plan.workloads.iter_mut().for_each(|one| one.slices = None);
         }
         plan

@@ -9,7 +9,7 @@ use super::ledger::{Ledger, SharedLedger};
 use super::time_left::{NextRound, TimeLeft};
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
-use stackrace_judge::verdict::{self, Evidence, Look, State};
+use stackrace_judge::verdict::{self, State};
 use stackrace_load::workload::Slicing;
 use stackrace_remote::agent::message::Turn;
 use stackrace_study::plan;
@@ -164,8 +164,9 @@ impl Coordinator<'_> {
         }
         // Where every round was asked for, or promises are, each configuration has an answer of its own.
         let each = self.study.crash.is_some() || self.study.decide.until == Until::Never;
-        let ledger = self.ledger.lock();
-        let open = each || !compares || verdict::can_compare(&Evidence::of(ledger.record()));
+        let mut ledger = self.ledger.lock();
+        let (kept, record) = ledger.looked_at();
+        let open = each || !compares || verdict::can_compare(&kept.of(record));
         (!open)
             .then_some("every comparison has a configuration that failed: mend it, see its error")
     }
@@ -177,9 +178,9 @@ impl Coordinator<'_> {
         }
         let decide = &self.study.decide;
         let (answer, dropped, whole, before, decided) = {
-            let ledger = self.ledger.lock();
-            let record = ledger.record();
-            let mut evidence = Evidence::of(record);
+            let mut ledger = self.ledger.lock();
+            let (kept, record) = ledger.looked_at();
+            let mut evidence = kept.of(record);
             let before = record.checked_at(done);
             // The check is on record already, from an execution that ended right after it: what it
             // decided stands.
@@ -190,7 +191,7 @@ impl Coordinator<'_> {
             // The verdict of this check does not count the slices that end with it.
             let ended = whole.iter().map(|ended| (done, ended.clone()));
             evidence.slices_ended.extend(ended);
-            let look = Look::at(&evidence);
+            let look = kept.look(&evidence);
             let stops = look.may_stop(decide);
             let dropped = match self.study.crash {
                 // One that is slower may be the one that keeps its promises.
@@ -255,8 +256,9 @@ impl Coordinator<'_> {
 
     /// Configurations that are still tried.
     fn live(&self) -> Vec<usize> {
-        let ledger = self.ledger.lock();
-        let dropped = Evidence::dropped_of(ledger.record());
+        let mut ledger = self.ledger.lock();
+        let (kept, record) = ledger.looked_at();
+        let dropped = kept.dropped(record);
         (0..self.study.configurations.len())
             .filter(|t| !dropped.iter().any(|(gone, _)| gone == t))
             .collect()
@@ -371,9 +373,9 @@ impl Coordinator<'_> {
 
     /// Returns what every configuration is measured on in a round that goes workload by workload.
     fn asked(&self, round: u32, in_slices: bool) -> Vec<(usize, TrialKind)> {
-        let ledger = self.ledger.lock();
-        let record = ledger.record();
-        let undecided = Look::at(&Evidence::of(record)).undecided_workloads();
+        let mut ledger = self.ledger.lock();
+        let (kept, record) = ledger.looked_at();
+        let undecided = kept.undecided_workloads(record);
         let workloads = self.with_those_before(undecided).into_iter();
         let kinds = |workload| match in_slices {
             true => trial_kinds(self.study, record, workload, round),

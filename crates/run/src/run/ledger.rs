@@ -6,6 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::Broken;
 use stackrace_base::event::{Event, LogLine};
+use stackrace_judge::verdict::KeptEvidence;
 use stackrace_results::record::{Index, Log, Record, RecordError};
 
 /// Keeper of every event of a run.
@@ -13,6 +14,8 @@ pub struct Ledger {
     log: Log,
     index: Option<Index>,
     record: Record,
+    /// What the checks have read of the record.
+    kept: KeptEvidence,
     /// Reason why the index is no longer kept, for the one who asks.
     index_trouble: Option<String>,
     copy: Option<LineCopy>,
@@ -44,6 +47,7 @@ impl Ledger {
             log,
             index,
             record,
+            kept: KeptEvidence::default(),
             index_trouble: trouble,
             copy: None,
             before_ns: 0,
@@ -63,6 +67,11 @@ impl Ledger {
     /// Returns all lines that were recorded so far, read.
     pub fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// The same with what was read of it until now, for a look at it.
+    pub fn looked_at(&mut self) -> (&mut KeptEvidence, &Record) {
+        (&mut self.kept, &self.record)
     }
 
     /// Tells another of each line: first of those on record, then of the others as they are written.

@@ -13,10 +13,12 @@ use super::sliced::{self, SlicedPart};
 use super::together::{self, AtOnce, TogetherPart};
 use super::trial::{Before, Trial, TrialSite};
 use stackrace_base::event::histogram::OPERATIONS_FOR_P999;
-use stackrace_base::event::{Counted, Ended, FailureCause, Observation};
+use stackrace_base::event::{Counted, Ended, Observation};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
-use stackrace_load::workload::{KeptData, Workload, WorkloadError, together as all_nodes, trouble};
+use stackrace_load::workload::{
+    KeptData, Workload, WorkloadError, cause_of_operation, together as all_nodes, trouble,
+};
 
 /// A note on a trial that was to work on the data of another one.
 pub(super) const LAID_OUT_ANEW: &str =
@@ -384,9 +386,7 @@ impl Stages for StackTrial<'_> {
         outcome: &PhaseOutcome,
         counted: &Counted,
     ) -> Result<(), Ended> {
-        // An error of the data has no number of the system's.
-        let errno = outcome.error.as_ref().map(|error| error.errno);
-        self.observation.cause = errno.filter(|errno| *errno != 0).map(FailureCause::Errno);
+        self.observation.cause = outcome.error.as_ref().and_then(cause_of_operation);
         let own = read_bytes(outcome);
         let sliced;
         let (counted, read) = match &self.by {

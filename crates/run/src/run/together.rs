@@ -6,11 +6,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use stackrace_base::event::{Observation, WorkedBeside};
+use stackrace_base::event::{FailureCause, Observation, WorkedBeside};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_engine::{Control, PhaseEnd, PhaseOutcome, START_IS_TOLD};
-use stackrace_load::workload::{Place, Workload, WorkloadError, trouble};
+use stackrace_load::workload::{Place, Workload, WorkloadError, cause_of_operation, trouble};
 
 use super::observation::read_bytes;
 
@@ -68,6 +68,8 @@ pub(super) fn measured(
     let controls: Vec<&Control> = all.iter().map(|one| one.place.control).collect();
     for control in &controls[1..] {
         control.start_at_ns.store(START_IS_TOLD, Ordering::Relaxed);
+        // The same time as the first one's would end before the first one has synced.
+        control.endless.store(true, Ordering::Relaxed);
     }
     // False as soon as something else than the end of one of them has stopped any.
     let ours = AtomicBool::new(true);
@@ -121,6 +123,14 @@ fn has_failed(outcome: &Result<PhaseOutcome, WorkloadError>) -> bool {
         .map_or(true, |it| it.ended == PhaseEnd::Failed)
 }
 
+/// Cause of a failure as the system gave it.
+fn cause_of(outcome: &Result<PhaseOutcome, WorkloadError>) -> Option<FailureCause> {
+    match outcome {
+        Err(error) => error.cause.clone(),
+        Ok(outcome) => outcome.error.as_ref().and_then(cause_of_operation),
+    }
+}
+
 /// The ends of all: those beside the first one are complete if it is, and all failed if one did.
 fn judged(
     all: &[AtOnce<'_>],
@@ -140,7 +150,7 @@ fn judged(
         // One that was stopped has worked to the end, whatever the two clocks say.
         if other.ended == PhaseEnd::Complete && short {
             *outcome = Err(trouble(format!(
-                "it ended after {}, and \"{}\" took {}: give \"{}\" a longer time, or passes = 0",
+                "it ended after {}, and \"{}\" took {}: give \"{}\" more to do, or passes = 0, with which it goes on until it is stopped",
                 unit::time_ns(other.elapsed_ns as f64),
                 all[0].name,
                 unit::time_ns(longest as f64),
@@ -152,11 +162,14 @@ fn judged(
         other.ended = PhaseEnd::Complete;
     }
     if let Some(at) = outcomes.iter().position(has_failed) {
+        let cause = cause_of(&outcomes[at]);
         for outcome in outcomes.iter_mut().filter(|outcome| !has_failed(outcome)) {
             let name = all[at].name;
-            *outcome = Err(trouble(format!(
-                "\"{name}\", measured at the same time, failed"
-            )));
+            // With the cause of the other one: once that is mended, both are measured again.
+            *outcome = Err(WorkloadError {
+                said: format!("\"{name}\", measured at the same time, failed"),
+                cause: cause.clone(),
+            });
         }
     }
     outcomes
@@ -219,8 +232,7 @@ mod tests {
         );
         assert_eq!(ends((40, Stopped), (40, Stopped)), ["Stopped", "Stopped"]);
         let early = ends((2_000_000_000, Complete), (500_000_000, Complete));
-        let said =
-            "it ended after 500 ms, and \"database\" took 2.00 s: give \"backup\" a longer time";
+        let said = "it ended after 500 ms, and \"database\" took 2.00 s: give \"backup\" more to do, or passes = 0";
         assert!(early[1].starts_with(said), "{}", early[1]);
         // Without it the first one was alone for most of the time.
         assert_eq!(early[0], "\"backup\", measured at the same time, failed");
@@ -229,6 +241,24 @@ mod tests {
             (first.as_str(), other.as_str()),
             ("\"backup\", measured at the same time, failed", "Failed")
         );
+    }
+
+    #[test]
+    fn one_that_failed_takes_the_others_along_with_its_cause() {
+        let (ledger, control) = (Default::default(), Control::default());
+        let all = ["database", "backup"].map(|name| AtOnce {
+            name,
+            workload: &Never,
+            place: Place::alone(std::path::Path::new("/"), 1, &ledger, &control),
+        });
+        let whole = PhaseOutcome::of_program("none", String::new(), 100, 1);
+        let full = WorkloadError {
+            said: "its disk is full".to_owned(),
+            cause: Some(FailureCause::Errno(28)),
+        };
+        let told = judged(&all, vec![Ok(whole), Err(full.clone())]);
+        // Otherwise its configuration would stay out after the disk has room again.
+        assert_eq!(told[0].as_ref().unwrap_err().cause, full.cause);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const NEAR: f64 = 3.0;
 /// The audit of a record.
 pub(super) fn audit(record: &Record) -> Audit {
     let trials: Vec<_> = record.trials().collect();
-    Audit::of(&record.head, &trials, &SetUps::of(record.events()))
+    Audit::of(&record.head, &trials, &SetUps::of(&record.lines))
 }
 
 /// One line a configuration, naming what set its pace: `xfs: device rate (loop0 97 % busy, 412 MB/s)`.

@@ -384,6 +384,11 @@ impl Page {
         ]);
     }
 
+    /// Blanks before a line that goes on: a path that is broken cannot be copied, and gives up its indentation first.
+    fn indent(&self, wanted: usize, line: &str) -> String {
+        " ".repeat(wanted.min(self.width.saturating_sub(columns_of(line))))
+    }
+
     /// A paragraph with a word in the margin.
     fn labelled(&mut self, label: &str, style: Style, text: &str) {
         self.labelled_at_most(label, style, text, usize::MAX);
@@ -426,7 +431,10 @@ impl Page {
         }
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
-            let space = " ".repeat(MARGIN - label.len());
+            let space = match label {
+                "" => self.indent(MARGIN, line),
+                label => " ".repeat(MARGIN - label.len()),
+            };
             self.styled(&[(style, label), (Style::Plain, &space), (Style::Plain, line)]);
         }
     }
@@ -442,7 +450,10 @@ impl Page {
 
     fn item(&mut self, text: &str) {
         for (at, line) in wrap(&plain(text), self.width - 4).iter().enumerate() {
-            let mark = if at == 0 { "  - " } else { "    " };
+            let mark = match at {
+                0 => "  - ".to_owned(),
+                _ => self.indent(4, line),
+            };
             self.line(&format!("{mark}{line}"));
         }
     }
@@ -536,6 +547,19 @@ mod tests {
             let shown = page.text.plain();
             assert!(shown.contains(name), "{width}\n{shown}");
         }
+    }
+
+    #[test]
+    fn a_path_gives_up_its_indentation_before_it_is_broken() {
+        let path = "/var/tmp/a-directory-of-38-columns/all";
+        let mut page = Page::on(Screen { width: 40 });
+        let text = format!("the data lie in {path} now");
+        page.labelled_at_most("VERDICT", Style::Strong, &text, usize::MAX);
+        page.item(&text);
+        let shown = page.text.plain();
+        let lines = || shown.lines().filter(|line| line.contains(path));
+        assert_eq!(lines().count(), 2, "{shown}");
+        assert!(lines().all(|line| columns_of(line) <= 40), "{shown}");
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Run {
 
     pub(super) fn read<T>(&self, read: impl FnOnce(&RunReading<'_>) -> T) -> T {
         let trials: Vec<&Observation> = self.record.trials().collect();
-        let set_ups = SetUps::of(self.record.events());
+        let set_ups = SetUps::of(&self.record.lines);
         let audit = Audit::of(&self.record.head, &trials, &set_ups);
         read(&RunReading {
             head: &self.record.head,

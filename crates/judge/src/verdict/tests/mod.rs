@@ -5,13 +5,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::statement::VerdictWord;
 use super::*;
-use crate::verdict::table::Evidence;
+use crate::verdict::evidence::Evidence;
 use stackrace_base::event::{
     Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, Precision, RunStarted,
     Settled, Until, WorkloadHead,
 };
 
 mod enough;
+mod kept;
 mod order;
 mod rule;
 mod slices;
@@ -115,6 +116,11 @@ pub(super) fn evidence<'a>(
             .collect(),
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
+        sliced: trials
+            .iter()
+            .filter(|trial| trial.sliced.is_some())
+            .map(|trial| trial.workload)
+            .collect(),
         slices_ended: Vec::new(),
         cuts: Vec::new(),
         round_seconds: Some(10.0),

@@ -95,9 +95,8 @@ fn the_size_of_what_the_order_does_is_told_where_slices_stay() {
     assert!(chance.contains("(very uncertain)"), "{chance}");
     let few = told(&ordered([1.0, 1.0], 0.001)[..4], 2);
     assert!(few.ends_with("too few rounds to tell whether the order of the turns matters"));
-    let mut evidence = evidence(&head, &[], 5);
     let data = ordered([1.05, 0.95], 0.001);
-    evidence.trials = data.iter().collect();
+    let mut evidence = evidence(&head, &data, 5);
     let why = "of this test".to_owned();
     evidence.slices_ended = vec![(5, SlicesEnded { workload: 0, why })];
     assert!(judge(&evidence).order_effects.is_empty(), "they ended");

@@ -465,11 +465,12 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
             Ok(())
         };
         lengthen().map_err(|error: std::io::Error| {
-            trouble(format!(
-                "cannot lengthen {}: {error}",
+            let said = format!(
+                "cannot lengthen {}: {}",
                 target.path.shown(),
-                error = error.in_words()
-            ))
+                error.in_words()
+            );
+            trouble(error).saying(said)
         })?;
     }
     Ok(())

@@ -130,7 +130,7 @@ impl DatabaseKind {
     pub fn start(self, directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
         match self {
             Self::Sqlite => Ok(()),
-            Self::Postgresql => postgresql::start(directory, repair),
+            Self::Postgresql => postgresql::start(directory, repair).map_err(|error| error.said),
         }
     }
 
@@ -153,7 +153,7 @@ impl DatabaseKind {
     pub fn end(self, directory: &Path) -> Result<(), String> {
         match self {
             Self::Sqlite => Ok(()),
-            Self::Postgresql => postgresql::end(directory),
+            Self::Postgresql => postgresql::end(directory).map_err(|error| error.said),
         }
     }
 }
@@ -260,9 +260,7 @@ impl ChosenDatabase {
     ) -> Result<(), WorkloadError> {
         match self {
             Self::Sqlite(asked) => sqlite::lay_out(directory, asked, rows, seed),
-            Self::Postgresql(asked) => {
-                postgresql::lay_out(directory, asked, rows, seed).map_err(trouble)
-            }
+            Self::Postgresql(asked) => postgresql::lay_out(directory, asked, rows, seed),
         }
     }
 
@@ -282,8 +280,8 @@ impl ChosenDatabase {
             }
             Self::Postgresql(_) => {
                 // Nothing was cut yet, so nothing is to be repaired.
-                postgresql::start(directory, &mut Vec::new()).map_err(trouble)?;
-                let mut open = postgresql::PostgresSession::open(directory).map_err(trouble)?;
+                postgresql::start(directory, &mut Vec::new())?;
+                let mut open = postgresql::PostgresSession::open(directory)?;
                 let done = work(&mut |row, content| open.commit(row, content));
                 drop(open);
                 let ended = postgresql::end(directory);
@@ -291,7 +289,7 @@ impl ChosenDatabase {
                 // Why an operation failed says more than that its server does not end.
                 match done.error {
                     Some(_) => Ok(done),
-                    None => ended.map_err(trouble).map(|()| done),
+                    None => ended.map(|()| done),
                 }
             }
         }

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use stackrace_engine::promises::CommitError;
 
+use crate::workload::kind::{WorkloadError, trouble};
+
 const MISSING: &str = "built without PostgreSQL (cargo install --path . --features full)";
 
 /// Switches that PostgreSQL would be asked for.
@@ -33,8 +35,8 @@ pub(super) struct PostgresSession(Infallible);
 
 impl PostgresSession {
     /// Always fails: this program was built without PostgreSQL.
-    pub(super) fn open(_: &Path) -> Result<Self, String> {
-        Err(MISSING.to_owned())
+    pub(super) fn open(_: &Path) -> Result<Self, WorkloadError> {
+        Err(trouble(MISSING))
     }
 
     /// Cannot be called, as there is no value.
@@ -44,8 +46,8 @@ impl PostgresSession {
 }
 
 /// Always fails: this program was built without PostgreSQL.
-pub(super) fn lay_out(_: &Path, _: &Switches, _: (u32, u32), _: u64) -> Result<(), String> {
-    available()
+pub(super) fn lay_out(_: &Path, _: &Switches, _: (u32, u32), _: u64) -> Result<(), WorkloadError> {
+    available().map_err(trouble)
 }
 
 /// Returns false: nothing is known of any cluster, as this program was built without PostgreSQL.
@@ -54,12 +56,12 @@ pub(super) fn exists(_: &Path) -> bool {
 }
 
 /// Always fails: this program was built without PostgreSQL.
-pub(super) fn start(_: &Path, _: &mut Vec<String>) -> Result<(), String> {
-    available()
+pub(super) fn start(_: &Path, _: &mut Vec<String>) -> Result<(), WorkloadError> {
+    available().map_err(trouble)
 }
 
 /// Does nothing: no server can have been started by a program built without PostgreSQL.
-pub(super) fn end(_: &Path) -> Result<(), String> {
+pub(super) fn end(_: &Path) -> Result<(), WorkloadError> {
     Ok(())
 }
 

@@ -1,15 +1,16 @@
 //! Transactions of PostgreSQL: one row of fixed size is written in each.
 
-use stackrace_base::unit::ShownPath;
 use std::collections::HashSet;
 use std::path::Path;
 
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::io::Errno;
+use stackrace_base::event::FailureCause;
 use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
 
+use crate::workload::kind::{WorkloadError, trouble, trouble_at};
 use crate::workload::postgres_server::{PostgresServer, USER};
 
 /// The database that every cluster has.
@@ -50,11 +51,11 @@ impl PostgresSession {
     ///
     /// # Errors
     /// What PostgreSQL says.
-    pub(super) fn open(directory: &Path) -> Result<Self, String> {
+    pub(super) fn open(directory: &Path) -> Result<Self, WorkloadError> {
         let mut client = connect(directory)?;
         // Parsing it again each time would be measured as well.
         let update = client.prepare("UPDATE data SET content = $2 WHERE id = $1");
-        let update = update.map_err(|error| said(&error))?;
+        let update = update.map_err(|error| refused(&error))?;
         Ok(Self { client, update })
     }
 
@@ -70,7 +71,7 @@ impl PostgresSession {
             }),
             Err(error) => Err(CommitError {
                 said: said(&error),
-                errno: errno(error.code()),
+                errno: errno(&error).unwrap_or(0),
             }),
         }
     }
@@ -85,34 +86,32 @@ pub(super) fn lay_out(
     asked: &Switches,
     rows: (u32, u32),
     seed: u64,
-) -> Result<(), String> {
+) -> Result<(), WorkloadError> {
     // All of it is synced below, at once: waiting for each file would take minutes on a hard disk.
     let told = ["fsync=off".to_owned()];
     let server = server(directory, &told);
-    let made = || -> Result<(), String> {
-        server.make().map_err(|error| error.to_string())?;
+    let made = || -> Result<(), WorkloadError> {
+        server.make()?;
         let lines = format!(
             "fsync = {}\nsynchronous_commit = {}\nfull_page_writes = {}\n",
             asked.fsync, asked.synchronous_commit, asked.full_page_writes
         );
         // In its own file, so that it is started with the same after a power cut.
-        server
-            .configure(&lines)
-            .map_err(|error| error.to_string())?;
-        server.start().map_err(|error| error.to_string())?;
+        server.configure(&lines)?;
+        server.start()?;
         let filled = fill(directory, rows, seed);
         // The shutdown writes everything back, and leaves nothing to be recovered inside the clock.
-        let stopped = server.stop().map_err(|error| error.to_string());
+        let stopped = server.stop();
         filled.and(stopped)
     };
     made()?;
     let opened = std::fs::File::open(directory);
     opened
         .and_then(|file| Ok(stackrace_engine::system::syncfs(file)?))
-        .map_err(|error| format!("sync the file system of {}: {error}", directory.shown()))
+        .map_err(|error| trouble_at(directory, error).while_doing("sync the file system of"))
 }
 
-fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), String> {
+fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), WorkloadError> {
     let mut client = connect(directory)?;
     let mut filled = || -> Result<(), postgres::Error> {
         client
@@ -128,7 +127,7 @@ fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), St
         }
         all.commit()
     };
-    filled().map_err(|error| said(&error))
+    filled().map_err(|error| refused(&error))
 }
 
 /// Returns true if a directory has a cluster.
@@ -141,7 +140,7 @@ pub(super) fn exists(directory: &Path) -> bool {
 ///
 /// # Errors
 /// It does not start: what pg_ctl says, and the end of its log.
-pub(super) fn start(directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
+pub(super) fn start(directory: &Path, repair: &mut Vec<String>) -> Result<(), WorkloadError> {
     let server = server(directory, &[]);
     let mut started = server.start();
     // Only where it refuses: a server that starts needs no operator.
@@ -154,7 +153,7 @@ pub(super) fn start(directory: &Path, repair: &mut Vec<String>) -> Result<(), St
     started.map(drop).map_err(|error| {
         // One that is only slow would be in the way of the next one.
         let _ = server.stop_if_left();
-        format!("its server does not start: {error}")
+        error.while_doing("its server does not start")
     })
 }
 
@@ -162,9 +161,8 @@ pub(super) fn start(directory: &Path, repair: &mut Vec<String>) -> Result<(), St
 ///
 /// # Errors
 /// What pg_ctl says.
-pub(super) fn end(directory: &Path) -> Result<(), String> {
-    let server = server(directory, &[]);
-    server.stop_if_left().map_err(|error| error.to_string())
+pub(super) fn end(directory: &Path) -> Result<(), WorkloadError> {
+    server(directory, &[]).stop_if_left()
 }
 
 /// Reads all rows, as the server has them.
@@ -172,7 +170,7 @@ pub(super) fn end(directory: &Path) -> Result<(), String> {
 /// # Errors
 /// What PostgreSQL says: the table is damaged.
 pub(super) fn rows(directory: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
-    let mut client = connect(directory)?;
+    let mut client = connect(directory).map_err(|error| error.said)?;
     let found = client.query("SELECT id, content FROM data", &[]);
     let found = found.map_err(|error| said(&error))?;
     let mut known = HashSet::new();
@@ -198,21 +196,39 @@ fn server<'a>(directory: &'a Path, told: &'a [String]) -> PostgresServer<'a> {
     }
 }
 
-fn connect(directory: &Path) -> Result<Client, String> {
+fn connect(directory: &Path) -> Result<Client, WorkloadError> {
     let socket = server(directory, &[]).socket();
     // PostgreSQL writes `@` where the kernel has a zero byte (unix(7)).
     let socket = socket.replacen('@', "\0", 1);
     let mut config = Config::new();
     config.host_path(socket).user(USER).dbname(NAME);
-    config.connect(NoTls).map_err(|error| said(&error))
+    config.connect(NoTls).map_err(|error| refused(&error))
 }
 
-/// Number of the system that a class of PostgreSQL's stands for; 0 if it is its own.
-fn errno(state: Option<&SqlState>) -> i32 {
-    match state {
-        Some(state) if *state == SqlState::DISK_FULL => Errno::NOSPC.raw_os_error(),
-        Some(state) if *state == SqlState::IO_ERROR => Errno::IO.raw_os_error(),
-        _ => 0,
+/// The number of the system that an error stands for: its own of a connection, or that of PostgreSQL's class;
+/// `None` if it is PostgreSQL's alone.
+fn errno(error: &postgres::Error) -> Option<i32> {
+    let source = std::error::Error::source(error);
+    let called = source.and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    called
+        .and_then(std::io::Error::raw_os_error)
+        .or_else(|| of_class(error.code()?))
+}
+
+fn of_class(state: &SqlState) -> Option<i32> {
+    let errno = match *state {
+        SqlState::DISK_FULL => Errno::NOSPC,
+        SqlState::IO_ERROR => Errno::IO,
+        _ => return None,
+    };
+    Some(errno.raw_os_error())
+}
+
+/// The same as the trouble of a workload.
+fn refused(error: &postgres::Error) -> WorkloadError {
+    WorkloadError {
+        cause: errno(error).map(FailureCause::Errno),
+        ..trouble(said(error))
     }
 }
 
@@ -231,9 +247,28 @@ mod tests {
 
     #[test]
     fn a_full_disk_under_a_server_is_told_as_the_system_tells_it() {
-        for (state, number) in [("53100", 28), ("58030", 5), ("40P01", 0)] {
-            assert_eq!(errno(Some(&SqlState::from_code(state))), number);
+        for (state, number) in [("53100", Some(28)), ("58030", Some(5)), ("40P01", None)] {
+            assert_eq!(of_class(&SqlState::from_code(state)), number);
         }
-        assert_eq!(errno(None), 0);
+    }
+
+    #[test]
+    fn what_fails_while_a_server_is_laid_out_has_its_cause_as_a_value() {
+        let asked = Switches {
+            fsync: "on".to_owned(),
+            synchronous_commit: "on".to_owned(),
+            full_page_writes: "on".to_owned(),
+        };
+        let base = tempfile::tempdir().unwrap();
+        // A file where its directory is to be: no server of any kind is needed to fail.
+        std::fs::write(base.path().join("data"), "").unwrap();
+        let there = lay_out(base.path(), &asked, (1, 1), 1).unwrap_err();
+        assert_eq!(there.cause, Some(FailureCause::Errno(17)), "{there}");
+        let gone = base.path().join("gone");
+        let away = lay_out(&gone, &asked, (1, 1), 1).unwrap_err();
+        assert_eq!(away.cause, Some(FailureCause::Errno(2)), "{away}");
+        // Nor does one listen there.
+        let refused = PostgresSession::open(&gone).err().unwrap();
+        assert_eq!(refused.cause, Some(FailureCause::Errno(111)), "{refused}");
     }
 }

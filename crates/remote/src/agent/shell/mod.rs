@@ -21,6 +21,31 @@ pub use host::ShellHost;
 
 use std::ffi::OsStr;
 
+/// Reads a text as each answer that such a machine gives.
+///
+/// # Panics
+/// A time, an amount or a place in it is impossible.
+#[cfg(any(test, feature = "testing"))]
+pub fn check_answers(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for system in ["Linux", "FreeBSD", "SunOS"] {
+        let table = mounts::parse(system, data);
+        let lines = data.split(|&byte| byte == b'\n').count();
+        assert!(table.len() <= lines, "{system}: {table:?}");
+        let at = std::path::Path::new("/srv/data");
+        if let Some(seen) = mounts::seen(table, at) {
+            assert!(at.starts_with(seen.mount_point), "{system}");
+        }
+    }
+    program::check_times(&text);
+    for numbered in [true, false] {
+        let _ = things::read_seen(&text, numbered);
+    }
+    let _ = things::read_below(&text);
+    let _ = owner::only_root_renames(&text);
+    let _ = room::free_bytes(&text);
+}
+
 /// A word as `sh` takes it back unchanged: nothing in it is interpreted.
 pub(super) fn quoted(word: &OsStr) -> String {
     // In single quotes every character stands for itself but the single quote (POSIX, XCU 2.2.2).

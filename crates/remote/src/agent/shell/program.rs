@@ -355,6 +355,27 @@ fn elapsed(timer: &Timer, times: &Times, here_ns: u64) -> Result<u64, String> {
     }
 }
 
+/// Reads a text as what a machine shows of its clocks, and of the times of a program.
+///
+/// # Panics
+/// A step is impossible, or a program took longer than it was waited for.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn check_times(text: &str) {
+    let times = Times::of(text);
+    for timer in text.lines().filter_map(Timer::of).chain(Timer::of(text)) {
+        assert!((1..=SECOND_NS).contains(&timer.step_ns()), "{timer:?}");
+        for here_ns in [0, SECOND_NS, u64::MAX] {
+            let most = here_ns
+                .saturating_add(here_ns / AHEAD)
+                .saturating_add(SECOND_NS);
+            match elapsed(&timer, &times, here_ns) {
+                Ok(ns) => assert!(ns <= most, "{timer:?} {times:?}"),
+                Err(why) => assert!(!why.is_empty() && !timer.described().is_empty()),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

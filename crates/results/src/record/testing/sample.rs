@@ -472,7 +472,7 @@ fn trial(
             remounted: true,
             resident_bytes: Some(0),
             prepared_bytes: Some(2 << 30),
-            stored: None,
+            ..Settled::default()
         },
         elapsed_ns: (seconds * 1e9) as u64,
         counted: counted(configuration, moved),

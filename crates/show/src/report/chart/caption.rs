@@ -39,7 +39,7 @@ impl<'a> Caption<'a> {
         Self { name, figure, ends }
     }
 
-    /// The figure.
+    /// The words of the figure, as they stand at the right.
     pub(super) fn figure(&self) -> &str {
         self.figure
     }
