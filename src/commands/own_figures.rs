@@ -122,14 +122,33 @@ mod tests {
         let gnu = "0.00user 0.01system 0:01.50elapsed 0%CPU (0avgtext+0avgdata 2048maxresident)k\n\
                    0inputs+0outputs (0major+120minor)pagefaults 0swaps\n";
         for (printed, metrics) in [
-            (gnu, &["elapsed (time)", "system time (time)", "largest resident set"][..]),
-            ("\nreal\t0m0.103s\nuser\t0m0.000s\nsys\t0m0.000s\n", &["elapsed (time)"]),
+            (
+                gnu,
+                &[
+                    "elapsed (time)",
+                    "system time (time)",
+                    "largest resident set",
+                ][..],
+            ),
+            (
+                "\nreal\t0m0.103s\nuser\t0m0.000s\nsys\t0m0.000s\n",
+                &["elapsed (time)"],
+            ),
             ("real 0.10\nuser 0.00\nsys 0.00\n", &["elapsed (time)"]),
         ] {
             let (of_time, _) = found(&own("time", &[]), printed);
-            assert_eq!((of_time.metrics.as_slice(), of_time.judged_by), (&metrics.iter().map(|&it| it.to_owned()).collect::<Vec<_>>()[..], None));
+            assert_eq!(
+                (of_time.metrics.as_slice(), of_time.judged_by),
+                (
+                    &metrics.iter().map(|&it| it.to_owned()).collect::<Vec<_>>()[..],
+                    None
+                )
+            );
             let (asked, _) = found(&own("time", &["elapsed"]), printed);
-            assert_eq!((asked.metrics, asked.better), (vec!["elapsed (time)".to_owned()], vec!["lower".to_owned()]));
+            assert_eq!(
+                (asked.metrics, asked.better),
+                (vec!["elapsed (time)".to_owned()], vec!["lower".to_owned()])
+            );
         }
         let (of_dd, several) = found(&own("dd", &[]), DD);
         assert_eq!(several, None);

@@ -286,6 +286,7 @@ mod tests {
             let words = known_to(Coarseness::known_to(width, true));
             assert!(words.contains(digits), "{value}: {words}");
         }
+        assert_eq!(unpaired((0, 0), false, None), "no workload is in both");
         let none = VerdictWord::NoDifference { larger_than: 0.0 };
         assert_eq!(
             fragment(none, Some(interval(1.0, 1.0)), Coarseness::default()),

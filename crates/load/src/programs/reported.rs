@@ -321,7 +321,11 @@ pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<FoundFigures
         }
     }
     let tool = tool.map(str::to_owned);
-    Ok(FoundFigures { figures, counts, tool })
+    Ok(FoundFigures {
+        figures,
+        counts,
+        tool,
+    })
 }
 
 /// What a text says against the figures that importers find in it, each once.
@@ -339,7 +343,10 @@ pub(super) fn told_in(results: &[Imported]) -> Vec<String> {
 ///
 /// # Errors
 /// It is not what the tool prints; a clause.
-pub(super) fn results_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<Imported>, String> {
+pub(super) fn results_in(
+    printed: Printed<'_>,
+    tool: Option<&str>,
+) -> Result<Vec<Imported>, String> {
     // dd and time print their results on standard error.
     import::read(importers(), printed.out, tool)
         .or_else(|error| import::read(importers(), printed.errors, tool).map_err(|_| error))

@@ -13,8 +13,9 @@ use stackrace_base::printed::{Imported, changes_no_work};
 
 /// Most settings that a refusal names.
 const NAMED_MAX: usize = 5;
-/// Share of reads that fell: it lies near what was asked for, and another run has another one.
-const FELL: &str = "reads";
+/// What another run may have otherwise: the share of reads that fell, which lies near what was asked for, and where it
+/// ran, which is what is compared.
+const OTHERWISE: [&str; 3] = ["reads", "prompt", "of"];
 /// Where a result has the command line that a shell shows, and where the name of its work.
 const COMMAND: &str = "command";
 const WORK: &str = "work";
@@ -70,33 +71,59 @@ impl SameWork {
         let own: Told = results.iter().map(|it| told(it, directory)).collect();
         let first = self.first.get_or_init(|| own.clone());
         let tool = results.first().map_or("the tool", |result| result.tool);
+        let refused = |how: &str, next: &str| {
+            Err(format!(
+                "{tool} did other work than in the first run of this command: {how}. Figures of other work are not compared: {next}"
+            ))
+        };
         if first.len() != own.len() {
-            return Err(other_work(
-                tool,
-                &format!("{} result(s) instead of {}", own.len(), first.len()),
-                "each run",
-            ));
+            let how = format!("{} result(s) instead of {}", own.len(), first.len());
+            return refused(&how, "let each trial do the same");
         }
         let pairs = first.iter().zip(&own);
-        let Some(differing) = pairs.map(|(first, own)| differing(first, own)).find(|it| !it.is_empty())
-        else {
+        let mut differing = pairs.map(|(first, own)| differing(first, own));
+        let Some(differing) = differing.find(|it| !it.is_empty()) else {
             return Ok(());
         };
-        let named: Vec<&str> = differing.iter().map(|(name, _)| *name).collect();
-        let shown = differing.iter().take(NAMED_MAX).map(|(_, words)| words.as_str());
+        let shown = differing.iter().take(NAMED_MAX).map(Differing::shown);
         let shown = shown.collect::<Vec<_>>().join(", ");
-        let more = match differing.len().saturating_sub(NAMED_MAX) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
+        let how = match differing.len().saturating_sub(NAMED_MAX) {
+            0 => shown,
+            more => format!("{shown}, and {more} more"),
         };
-        Err(other_work(tool, &format!("{shown}{more}"), named[0]))
+        refused(&how, &differing[0].next())
     }
 }
 
-fn other_work(tool: &str, how: &str, name: &str) -> String {
-    format!(
-        "{tool} did other work than in the first run of this command: {how}. Figures of other work are not compared: give {name} the same value everywhere, or compare its values as a factor of a study, with {{factor}} in its command"
-    )
+/// One setting in which a run differs from the first one.
+struct Differing<'a> {
+    name: &'a str,
+    own: Option<&'a str>,
+    first: Option<&'a str>,
+}
+
+impl Differing<'_> {
+    /// `bs=64k instead of 4k`
+    fn shown(&self) -> String {
+        let [own, first] = [self.own, self.first].map(|value| value.unwrap_or("not told"));
+        format!("{}={own} instead of {first}", self.name)
+    }
+
+    /// What to do to compare the values themselves.
+    fn next(&self) -> String {
+        match (self.name, self.first, self.own) {
+            (COMMAND | WORK, ..) | (_, None, _) | (_, _, None) => {
+                "let each trial do the same, or write a study with a factor in its command"
+                    .to_owned()
+            }
+            (name, Some(first), Some(own)) => {
+                let word = if name.contains(' ') { "value" } else { name };
+                format!(
+                    "let each trial have the same {name}, or compare its values in a study, with {word} = [\"{first}\", \"{own}\"] in [factors] and {{{word}}} in the command"
+                )
+            }
+        }
+    }
 }
 
 /// Everything a result says of its work, the directory of its trial left out.
@@ -106,7 +133,8 @@ fn told(result: &Imported, directory: &[String]) -> Vec<Fact> {
         names.fold(text.to_owned(), |text, name| text.replace(name, "{dir}"))
     };
     let settings = result.settings.iter();
-    let settings = settings.filter(|fact| fact.name != FELL && !changes_no_work(&fact.name));
+    let settings = settings
+        .filter(|fact| !OTHERWISE.contains(&fact.name.as_str()) && !changes_no_work(&fact.name));
     let mut told: Vec<Fact> = settings
         .map(|fact| Fact::new(&fact.name, plain(&fact.value)))
         .collect();
@@ -118,22 +146,22 @@ fn told(result: &Imported, directory: &[String]) -> Vec<Fact> {
     told
 }
 
-/// The settings that differ, each as `bs=64k instead of 4k`; the name of the work only where no setting does.
-fn differing<'a>(first: &'a [Fact], own: &'a [Fact]) -> Vec<(&'a str, String)> {
+/// The settings that differ; the name of the work only where no setting does.
+fn differing<'a>(first: &'a [Fact], own: &'a [Fact]) -> Vec<Differing<'a>> {
     let mut names: Vec<&str> = Vec::new();
     for fact in own.iter().chain(first) {
         if !names.contains(&fact.name.as_str()) {
             names.push(&fact.name);
         }
     }
-    let value = |of: &'a [Fact], name: &str| Fact::value_of(of, name).unwrap_or("not told");
-    let differing = names.into_iter().filter_map(|name| {
-        let (own, first) = (value(own, name), value(first, name));
-        (own != first).then(|| (name, format!("{name}={own} instead of {first}")))
+    let each = names.into_iter().map(|name| Differing {
+        name,
+        own: Fact::value_of(own, name),
+        first: Fact::value_of(first, name),
     });
-    let mut differing: Vec<(&str, String)> = differing.collect();
+    let mut differing: Vec<Differing<'_>> = each.filter(|it| it.own != it.first).collect();
     if differing.len() > 1 {
-        differing.retain(|(name, _)| *name != WORK);
+        differing.retain(|it| it.name != WORK);
     }
     differing
 }
@@ -170,8 +198,14 @@ mod tests {
         let why = check(&other, &dd(1000, 65536, "/mnt/2"), "/mnt/2").unwrap_err();
         assert!(why.contains("bytes=65536000 instead of 4096000"), "{why}");
         assert!(why.contains("bs=64k instead of 4k"), "{why}");
+        let next = "bytes = [\"4096000\", \"65536000\"] in [factors] and {bytes} in the command";
+        assert!(why.contains(next), "{why}");
         let two = dd(1000, 4096, "/mnt/1").repeat(2);
-        assert!(same(&two, "/mnt/1").unwrap_err().contains("2 result(s) instead of 1"));
+        assert!(
+            same(&two, "/mnt/1")
+                .unwrap_err()
+                .contains("2 result(s) instead of 1")
+        );
         // A level of a factor is another command.
         let level = SameWork::of("same_work: dd bs=64k".to_owned());
         check(&level, &dd(1000, 65536, "/mnt/2"), "/mnt/2").unwrap();
