@@ -498,7 +498,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_run_that_goes_on_notices_another_one_in_its_directories,
         one_directory_alone_is_measured_by_one_run_at_a_time,
         workloads_at_the_same_time_are_trials_of_their_own_that_end_with_the_first,
-        one_that_ends_before_the_first_fails_both_and_says_what_to_do,
+        one_whose_own_time_is_shorter_goes_on_until_the_first_ends,
         two_workloads_of_compare_are_measured_together_or_refused,
         a_small_study_gives_a_verdict_and_leaves_nothing,
         the_index_answers_sql_and_can_be_made_again,

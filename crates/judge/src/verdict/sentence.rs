@@ -175,10 +175,13 @@ fn only_unit(head: &RunStarted) -> &str {
 
 /// Certainty of the verdict: only claims have a confidence.
 fn certainty(judged: &VerdictGrounds<'_>) -> String {
-    let rounds = counted(judged.checked_at.unwrap_or(0) as usize, "round");
     let rankings = judged.rankings.iter().flatten();
     let all = judged.overall.iter().chain(judged.ranking);
     let comparisons = all.chain(judged.workloads).chain(rankings);
+    // A configuration that failed has fewer rounds than the run, and imports have none.
+    let most = comparisons.clone().map(|c| c.rounds.len()).max();
+    let checked = judged.checked_at.unwrap_or(0) as usize;
+    let rounds = counted(most.map_or(checked, |most| most.min(checked)), "round");
     let sure = comparisons.clone().any(|c| c.word.decides());
     let doubt = still::clause(comparisons);
     let confidence = unit::percent(judged.confidence).replace(".0 ", " ");

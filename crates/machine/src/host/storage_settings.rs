@@ -27,6 +27,15 @@ const QUEUE: [&str; 11] = [
     "rotational",
 ];
 
+/// What can be set of the pages in memory that wait to be written to a device (Documentation/ABI/testing/sysfs-class-bdi).
+const WRITE_BACK: [&str; 5] = [
+    "min_ratio",
+    "max_ratio",
+    "min_bytes",
+    "max_bytes",
+    "strict_limit",
+];
+
 /// Devices that are looked at below one directory at most: of a large array the first ones.
 const DEVICES_MAX: usize = 16;
 
@@ -71,8 +80,10 @@ fn add_below(settings: &mut BTreeMap<String, String>, mount: &MountInfo, depth_l
         else {
             continue;
         };
-        for setting in QUEUE {
-            if let Ok(text) = reading::text(&about.join("queue").join(setting)) {
+        let queue = QUEUE.map(|setting| (setting, about.join("queue").join(setting)));
+        let write_back = WRITE_BACK.map(|setting| (setting, about.join("bdi").join(setting)));
+        for (setting, file) in queue.into_iter().chain(write_back) {
+            if let Ok(text) = reading::text(&file) {
                 settings.insert(format!("{setting} of {name}"), in_force(&text).to_owned());
             }
         }
@@ -88,6 +99,12 @@ fn add_below(settings: &mut BTreeMap<String, String>, mount: &MountInfo, depth_l
         let Ok(mount) = reading::mount_of(&path) else {
             continue;
         };
+        if let Some(attributes) = attributes(&path) {
+            settings.insert(
+                format!("the list of attributes of {}", path.shown()),
+                attributes,
+            );
+        }
         let options = counting_options(mount.options.iter().map(String::as_str));
         let name = format!("the list of options of {}", mount.mount_point.shown());
         if settings.insert(name, options).is_none() {
@@ -103,7 +120,8 @@ fn layers(mount: &MountInfo) -> Vec<PathBuf> {
     }
     let named = mount.options.iter().filter_map(|option| {
         let (name, directories) = option.split_once('=')?;
-        ["lowerdir", "upperdir"]
+        // With a plus where each was added by a call of its own (fsconfig(2)).
+        ["lowerdir", "lowerdir+", "upperdir"]
             .contains(&name)
             .then_some(directories)
     });
@@ -114,9 +132,10 @@ fn layers(mount: &MountInfo) -> Vec<PathBuf> {
 }
 
 /// The letters of what is set, or `none`; `None` where the file system has no attributes.
-fn attributes(directory: &Path) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(directory, flags, Mode::empty()).ok()?;
+fn attributes(path: &Path) -> Option<String> {
+    // NONBLOCK: opening a pipe must not hang.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
     let set = rustix::fs::ioctl_getflags(opened).ok()?;
     let letters = ATTRIBUTES.iter().filter(|(flag, _)| set.contains(*flag));
     let letters: String = letters.map(|(_, letter)| letter).collect();
@@ -183,11 +202,20 @@ mod tests {
 
     #[test]
     fn an_overlay_lies_on_all_of_its_directories() {
-        let options = ["rw", "lowerdir=/a:/b", "upperdir=/c/up", "workdir=/c/work"];
+        let options = [
+            "rw",
+            "lowerdir=/a:/b",
+            "lowerdir+=/d",
+            "upperdir=/c/up",
+            "workdir=/c/work",
+        ];
         let mut mount = reading::mount_of(Path::new("/")).unwrap();
         mount.options = options.map(str::to_owned).into();
         mount.file_system = "overlay".to_owned();
-        assert_eq!(layers(&mount), ["/a", "/b", "/c/up"].map(PathBuf::from));
+        assert_eq!(
+            layers(&mount),
+            ["/a", "/b", "/d", "/c/up"].map(PathBuf::from)
+        );
         mount.file_system = "ext4".to_owned();
         assert_eq!(layers(&mount), Vec::<PathBuf>::new());
     }

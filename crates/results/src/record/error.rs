@@ -349,7 +349,7 @@ impl RecordError {
             Self::Unknown { nearest, .. } if nearest.is_empty() => "use: last",
             Self::Unknown { nearest, .. } => {
                 let nearest = nearest.join(", ");
-                return format!("use a run id, its beginning, or last; nearest: {nearest}");
+                return format!("use a run id, its beginning or end, or last; for example {nearest}");
             }
             Self::Ambiguous { candidates, .. } => {
                 return format!("type more of it: {}", candidates.join(", "));

@@ -384,7 +384,7 @@ impl Store {
         Ok(tags)
     }
 
-    /// Whole id of the run meant by an id, its beginning, a tag, or `last`.
+    /// Whole id of the run meant by an id, its beginning, the characters behind its time, a tag, or `last`.
     ///
     /// # Errors
     /// None or more than one is meant; the error lists the nearest.
@@ -397,7 +397,12 @@ impl Store {
             return Ok(self.newest(&ids));
         }
         let mut matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(wanted)).collect();
-        // An id that begins like this is meant first, so that no tag can hide a run.
+        // What tells runs of one minute apart is what people remember: `k3f9` of `2026-11-21T1405-k3f9`.
+        if matching.is_empty() {
+            let last = |id: &&String| id.rsplit('-').next() == Some(wanted);
+            matching.extend(ids.iter().filter(last));
+        }
+        // An id that begins or ends like this is meant first, so that no tag can hide a run.
         if matching.is_empty() {
             // The directory of all runs is walked to once, not for each of thousands.
             let runs = self.all()?;

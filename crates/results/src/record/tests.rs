@@ -295,6 +295,9 @@ fn runs_are_found_by_prefix_and_by_last() {
         store.find("2026-11-21T1405-k").unwrap(),
         "2026-11-21T1405-k3f9"
     );
+    // By what tells it from another one of its minute; no part of a word does.
+    assert_eq!(store.find("b0b0").unwrap(), "2026-11-21T1405-b0b0");
+    assert!(store.find("0b0").is_err());
     let error = store.find("2026-11-21").unwrap_err();
     assert!(matches!(&error, RecordError::Ambiguous { count: 2, .. }));
     assert!(error.next().contains("2026-11-21T1405-b0b0"));

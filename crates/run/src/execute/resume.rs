@@ -202,7 +202,7 @@ impl Stopped {
         };
         observer.remark(&format!(
             "resuming {run}: {} on record{removed}",
-            unit::counted(rounds, "complete round")
+            unit::counted(rounds, "round")
         ));
         Ok(ledger)
     }
