@@ -78,12 +78,9 @@ fn storage_that_is_set_otherwise_is_out_with_both_values() {
             "the list of attributes (lsattr -d) was none and is now S",
         ),
         (
-            |device, _| {
-                let name = device.rsplit('/').next().unwrap();
-                let file = format!("/sys/block/{name}/queue/write_cache");
-                fs::write(file, "write through").unwrap();
-            },
-            " was write back and is now write through",
+            |device, _| write_cache(device, "write through"),
+            // The kernel sets the read-ahead anew with it.
+            " of loop",
         ),
     ];
     for (set, told) in changes {
@@ -92,9 +89,17 @@ fn storage_that_is_set_otherwise_is_out_with_both_values() {
         let two = ground.path().join("two");
         let _mounted = mount_image(&ground.path().join("two.img"), &two);
         let device = tool("findmnt", &["-no", "SOURCE", two.to_str().unwrap()]);
+        // A loop device keeps it for the next one that takes its number.
+        write_cache(device.trim(), "write back");
         let (said, log) = exchanged_by(&ground, || set(device.trim(), &two));
+        write_cache(device.trim(), "write back");
         is_out(&said, &log, &[told]);
     }
+}
+
+fn write_cache(device: &str, how: &str) {
+    let name = device.rsplit('/').next().unwrap();
+    fs::write(format!("/sys/block/{name}/queue/write_cache"), how).unwrap();
 }
 
 /// The image lies in a file system of its own, whose options count as well.

@@ -124,7 +124,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
         return format!("No verdict: {failed}.");
     }
     let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
-    let found = format!("{found}{kept}; {}.", certainty(judged));
+    let found = format!("{found}{kept}; {}.", certainty(judged, !failed.is_empty()));
     // With a failure no number of rounds answers the whole question, so none is projected.
     match (failed.is_empty(), ranked) {
         (true, _) => {
@@ -174,13 +174,14 @@ fn only_unit(head: &RunStarted) -> &str {
 }
 
 /// Certainty of the verdict: only claims have a confidence.
-fn certainty(judged: &VerdictGrounds<'_>) -> String {
+fn certainty(judged: &VerdictGrounds<'_>, failed: bool) -> String {
     let rankings = judged.rankings.iter().flatten();
     let all = judged.overall.iter().chain(judged.ranking);
     let comparisons = all.chain(judged.workloads).chain(rankings);
-    // A configuration that failed has fewer rounds than the run, and imports have none.
-    let most = comparisons.clone().map(|c| c.rounds.len()).max();
     let checked = judged.checked_at.unwrap_or(0) as usize;
+    // One that failed has fewer rounds than the run.
+    let most = comparisons.clone().map(|c| c.rounds.len()).max();
+    let most = most.filter(|most| failed && *most > 0);
     let rounds = counted(most.map_or(checked, |most| most.min(checked)), "round");
     let sure = comparisons.clone().any(|c| c.word.decides());
     let doubt = still::clause(comparisons);

@@ -28,11 +28,12 @@ const QUEUE: [&str; 11] = [
 ];
 
 /// What can be set of the pages in memory that wait to be written to a device (Documentation/ABI/testing/sysfs-class-bdi).
+/// In bytes it moves with the free memory.
 const WRITE_BACK: [&str; 5] = [
     "min_ratio",
     "max_ratio",
-    "min_bytes",
-    "max_bytes",
+    "min_ratio_fine",
+    "max_ratio_fine",
     "strict_limit",
 ];
 
