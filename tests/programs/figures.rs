@@ -86,7 +86,7 @@ pub(super) fn a_comparison_of_coarse_figures_ends_and_says_why() {
     );
     for words in [
         "the figures have 2 digits",
-        "1 in the last is 8.7 %",
+        "1 in the last is 8.3 %",
         "More rounds do not help",
         "ended: resolution",
     ] {
@@ -164,7 +164,9 @@ pub(super) fn figures_of_other_work_are_not_compared() {
     let words = format!("{} {}", said.out, said.err);
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(!words.contains("as fast"), "{words}");
-    assert!(words.contains("bytes=8192 instead of 4096"), "{words}");
+    // Either is the first, as the order is drawn.
+    let either = ["bytes=8192 instead of 4096", "bytes=4096 instead of 8192"];
+    assert!(either.iter().any(|both| words.contains(both)), "{words}");
 }
 
 /// `time` of bash prints on standard error, and what it says is a figure of its own.
