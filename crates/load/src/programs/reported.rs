@@ -271,14 +271,25 @@ impl FoundFigures {
         })
     }
 
-    /// Those that have a place in a ratio.
+    /// Those that have a place in a ratio. Of figures that every command has, and better, only what the tool is judged
+    /// by: processor times of two digits are 0 in one trial and not in the next.
     pub fn usable(&self) -> Vec<MetricHead> {
-        let usable = self.figures.iter().filter(|(head, figure)| {
-            // A figure that the tool could not give, or a zero, has no place in a ratio; a name with a sign of
-            // equality would be read as a pattern.
-            !head.name.contains('=') && figure.is_some_and(|figure| figure.value > 0.0)
-        });
-        usable.map(|(head, _)| head.clone()).collect()
+        let tool = self.tool.as_deref().unwrap_or_default();
+        let everywhere = ran::heads()
+            .into_iter()
+            .map(|head| own_name(tool, &head.name));
+        let everywhere: Vec<String> = everywhere.collect();
+        let usable = self
+            .figures
+            .iter()
+            .enumerate()
+            .filter(|(at, (head, figure))| {
+                let own = *at == 0 || !everywhere.contains(&head.name);
+                // A figure that the tool could not give, or a zero, has no place in a ratio; a name with a sign of
+                // equality would be read as a pattern.
+                own && !head.name.contains('=') && figure.is_some_and(|figure| figure.value > 0.0)
+            });
+        usable.map(|(_, (head, _))| head.clone()).collect()
     }
 
     /// The first figures of all results behind the first one, if there are such.
