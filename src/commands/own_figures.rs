@@ -3,7 +3,7 @@
 use super::own_program::OwnProgram;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::failure::Failure;
-use stackrace_load::programs::{FoundFigures, Printed, found_in, is_of_every_command};
+use stackrace_load::programs::{FoundFigures, Printed, found_in};
 
 impl OwnProgram {
     /// Returns true if all its figures are those that the importer of its tool finds.
@@ -41,9 +41,6 @@ impl OwnProgram {
                 "it printed no figure that can be compared".to_owned(),
             ));
         };
-        // What the tool is judged by may be a figure that every command has anyway: the elapsed time of time.
-        let own_first = found.figures.first().map(|(head, _)| head.name.clone());
-        let own_first = own_first.filter(|name| is_of_every_command(name));
         let several = found.several().filter(|_| self.metrics.is_empty());
         let of_several = several.as_ref().map(|_| first.name.clone());
         let several = several.map(|others| {
@@ -58,7 +55,6 @@ impl OwnProgram {
             Better::Lower => "lower".to_owned(),
         };
         let better = heads.iter().map(direction).collect();
-        let all = self.metrics.is_empty();
         let own = Self {
             units: heads.iter().map(|head| head.unit.clone()).collect(),
             // What was said goes before what the importer says.
@@ -67,11 +63,7 @@ impl OwnProgram {
                 said => said.to_vec(),
             },
             metrics: heads.into_iter().map(|head| head.name).collect(),
-            judged_by: self
-                .judged_by
-                .clone()
-                .or(own_first.filter(|_| all))
-                .or(of_several),
+            judged_by: self.judged_by.clone().or(of_several),
             ..self.clone()
         };
         Ok((own, several))
@@ -124,16 +116,35 @@ mod tests {
     const DD: &str = "1024+0 records in\n1024+0 records out\n\
                       1073741824 bytes (1.1 GB, 1.0 GiB) copied, 10 s, 107 MB/s\n";
 
-    /// GNU time prints the memory too, and it is the time that was asked for.
+    /// Every command has an elapsed time that is measured from outside; a tool has its own one.
     #[test]
-    fn what_a_tool_is_judged_by_is_not_lost_where_every_command_has_it() {
-        let time = "0.00user 0.01system 0:01.50elapsed 0%CPU (0avgtext+0avgdata 2048maxresident)k\n\
-                    0inputs+0outputs (0major+120minor)pagefaults 0swaps\n";
-        let (of_time, _) = found(&own("time", &[]), time);
-        assert_eq!(of_time.judged_by.as_deref(), Some("elapsed"));
-        assert_eq!(of_time.metrics, ["largest resident set"]);
+    fn what_a_tool_says_of_its_time_is_a_figure_of_its_own() {
+        let gnu = "0.00user 0.01system 0:01.50elapsed 0%CPU (0avgtext+0avgdata 2048maxresident)k\n\
+                   0inputs+0outputs (0major+120minor)pagefaults 0swaps\n";
+        for (printed, metrics) in [
+            (gnu, &["elapsed (time)", "largest resident set"][..]),
+            (
+                "\nreal\t0m0.103s\nuser\t0m0.000s\nsys\t0m0.000s\n",
+                &["elapsed (time)"],
+            ),
+            ("real 0.10\nuser 0.00\nsys 0.00\n", &["elapsed (time)"]),
+        ] {
+            let (of_time, _) = found(&own("time", &[]), printed);
+            assert_eq!(
+                (of_time.metrics.as_slice(), of_time.judged_by),
+                (
+                    &metrics.iter().map(|&it| it.to_owned()).collect::<Vec<_>>()[..],
+                    None
+                )
+            );
+            let (asked, _) = found(&own("time", &["elapsed"]), printed);
+            assert_eq!(
+                (asked.metrics, asked.better),
+                (vec!["elapsed (time)".to_owned()], vec!["lower".to_owned()])
+            );
+        }
         let (of_dd, several) = found(&own("dd", &[]), DD);
-        assert_eq!((of_dd.judged_by, several), (None, None));
+        assert_eq!(several, None);
         assert_eq!(of_dd.metrics, ["throughput"]);
     }
 

@@ -86,7 +86,7 @@ pub(super) fn a_comparison_of_coarse_figures_ends_and_says_why() {
     );
     for words in [
         "the figures have 2 digits",
-        "1 in the last is 8.7 %",
+        "1 in the last is 8.3 %",
         "More rounds do not help",
         "ended: resolution",
     ] {
@@ -150,4 +150,34 @@ pub(super) fn a_printed_figure_that_never_moves_is_doubted_in_the_verdict() {
     let report: Value = serde_json::from_str(&report.out).unwrap();
     let notes = report["verdict"]["notes"].to_string();
     assert!(notes.contains("and not a version or a setting"), "{notes}");
+}
+
+/// The same command, and not the same work: what the tool says of its settings tells.
+pub(super) fn figures_of_other_work_are_not_compared() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let prints = "case $STACKRACE_DIR in */b/*) n=8;; *) n=4;; esac; printf '%s+0 records in\\n%s+0 records out\\n%s bytes copied, 2.5 s, %s B/s\\n' $n $n $((n * 1024)) $((n * 1024 * 2 / 5))";
+    let said = ground.stackrace(&[
+        "compare", "a", "b", "--anyway", "--parse", "dd", "--", "sh", "-c", prints,
+    ]);
+    let words = format!("{} {}", said.out, said.err);
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!words.contains("as fast"), "{words}");
+    // Either is the first, as the order is drawn.
+    let either = ["bytes=8192 instead of 4096", "bytes=4096 instead of 8192"];
+    assert!(either.iter().any(|both| words.contains(both)), "{words}");
+}
+
+/// `time` of bash prints on standard error, and what it says is a figure of its own.
+pub(super) fn the_times_that_a_tool_prints_are_compared() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let timed = "printf '\\nreal\\t0m1.250s\\nuser\\t0m0.000s\\nsys\\t0m0.000s\\n' >&2";
+    let said = ground.stackrace(&[
+        "compare", "a", "b", "--anyway", "--rounds", "3", "--parse", "time", "--metric", "elapsed",
+        "--", "sh", "-c", timed,
+    ]);
+    assert!(said.out.contains("1.25 s"), "{} {}", said.out, said.err);
 }

@@ -24,6 +24,11 @@ const COMMAND: &str = "command";
 /// Most settings that a name lists although a result does not tell them.
 const NOT_TOLD_MAX: usize = 3;
 
+/// Returns true if a setting only says what a run was called, or where it wrote its logs.
+pub fn changes_no_work(setting: &str) -> bool {
+    NAMES.contains(&setting)
+}
+
 /// Settings in which repetitions of a workload, known by its name and kind, differ.
 type Apart<'a> = BTreeMap<(&'a str, &'a str), Differing<'a>>;
 
@@ -124,7 +129,7 @@ fn differing<'a>(results: impl Iterator<Item = (&'a Imported, &'a str)>) -> Apar
         }
         let settings = group.iter().flat_map(|result| &result.settings);
         let names = settings.map(|fact| fact.name.as_str()).chain([COMMAND]);
-        for name in names.filter(|name| !NAMES.contains(name)) {
+        for name in names.filter(|name| !changes_no_work(name)) {
             let first = told(group[0], name);
             let differs = group.iter().any(|result| told(result, name) != first);
             if differs && !of_work.names.contains(&name) {

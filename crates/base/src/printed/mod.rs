@@ -11,7 +11,7 @@ mod repeated;
 mod source;
 pub mod text;
 
-pub use alike::told_apart;
+pub use alike::{changes_no_work, told_apart};
 pub use design::{Design, title};
 pub use figure::PrintedFigure;
 pub use repeated::{find, is_telling};

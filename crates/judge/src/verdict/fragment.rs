@@ -73,10 +73,10 @@ pub(super) fn bound(larger_than: f64) -> String {
     unit::percent_rounded(larger_than.max(SHOWN_MIN), Rounded::Up)
 }
 
-/// `the figures have 2 digits, and 1 in the last is 8.7 %`
+/// `the figures have 2 digits, and 1 in the last is 8.3 %`
 pub(super) fn known_to(coarse: Coarseness) -> String {
-    let step = unit::percent(coarse.resolution);
     if !coarse.printed {
+        let step = unit::percent(coarse.resolution);
         return format!(
             "one operation, or one tick of the clock, more or less is {step} of a trial"
         );
@@ -86,6 +86,7 @@ pub(super) fn known_to(coarse: Coarseness) -> String {
     let power = stackrace_stats::elementary::log10(steps) + 1e-9;
     let digits = power.floor().clamp(0.0, 17.0) as usize + 1;
     let digits = unit::counted(digits, "digit");
+    let step = unit::percent(1.0 / steps);
     format!("the figures have {digits}, and 1 in the last is {step}")
 }
 
@@ -109,6 +110,7 @@ fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> Str
         (Some(ratio), _) if differs => format!("differs: {}, unpaired", range(ratio)),
         (Some(ratio), _) if tells(&ratio) => format!("{}, unpaired", range(ratio)),
         (Some(_), _) => "too far apart for a statement, unpaired".to_owned(),
+        (None, (0, 0)) => "no workload is in both".to_owned(),
         (None, (1, 1)) => "one run each, so no interval".to_owned(),
         (None, (a, b)) => format!("{b} and {a} runs, too few for an interval"),
     }
@@ -258,7 +260,7 @@ mod tests {
             printed: true,
         };
         let said = |coarse| fragment(VerdictWord::Undecided, Some(interval(0.9, 1.1)), coarse);
-        let words = "not to be decided: the figures have 2 digits, and 1 in the last is 8.7 %";
+        let words = "not to be decided: the figures have 2 digits, and 1 in the last is 8.3 %";
         assert_eq!(said(coarse), words);
         let own = Coarseness {
             printed: false,
@@ -270,16 +272,21 @@ mod tests {
             ..coarse
         };
         assert!(
-            said(one).contains("1 digit, and 1 in the last is 200 %"),
+            said(one).contains("1 digit, and 1 in the last is 100 %"),
             "{}",
             said(one)
         );
         // 1.0 in steps of 0.1, and 0.9, whose first digit is its last.
-        for (value, digits) in [(1.0, "2 digits"), (9.9, "2 digits"), (0.9, "1 digit,")] {
+        for (value, digits) in [
+            (1.0, "2 digits, and 1 in the last is 10 %"),
+            (9.9, "2 digits, and 1 in the last is 1.0 %"),
+            (0.5, "1 digit, and 1 in the last is 20 %"),
+        ] {
             let width = stackrace_stats::resolution::log_step(value, 0.1);
             let words = known_to(Coarseness::known_to(width, true));
             assert!(words.contains(digits), "{value}: {words}");
         }
+        assert_eq!(unpaired((0, 0), false, None), "no workload is in both");
         let none = VerdictWord::NoDifference { larger_than: 0.0 };
         assert_eq!(
             fragment(none, Some(interval(1.0, 1.0)), Coarseness::default()),

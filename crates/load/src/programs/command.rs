@@ -11,7 +11,8 @@ use std::ffi::OsString;
 use stackrace_engine::PhaseOutcome;
 
 use super::ran;
-use super::reported::{Printed, ReportedFigure, told_in};
+use super::reported::{Printed, ReportedFigure, results_in, told_in};
+use super::same_work::{SameWork, trial_names};
 use crate::tools::importers;
 use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
@@ -108,6 +109,7 @@ struct OwnCommand {
     cleanup: Option<String>,
     figures: Vec<ReportedFigure>,
     parse: Option<String>,
+    work: SameWork,
     time_max_ns: u64,
     durable: bool,
     disk: u64,
@@ -137,8 +139,9 @@ impl OwnCommand {
         if let Some(tool) = &parse {
             known(settings, tool)?;
         }
-        let figures = figures(settings, parse.is_some(), &run)?;
+        let figures = figures(settings, parse.as_deref(), &run)?;
         Ok(Self {
+            work: SameWork::of(format!("{run:?}\n{parse:?}")),
             run,
             figures,
             prepare: settings.optional_text(PREPARE)?,
@@ -196,7 +199,7 @@ fn known(settings: &Settings, tool: &str) -> Result<(), Refusal> {
 
 fn figures(
     settings: &Settings,
-    parsed: bool,
+    parse: Option<&str>,
     command: &Given,
 ) -> Result<Vec<ReportedFigure>, Refusal> {
     let metrics = settings.optional_texts("metrics")?.unwrap_or_default();
@@ -232,7 +235,7 @@ fn figures(
             }
         };
         let refused = |(what, help): (String, String)| settings.refuse("metrics", what, help);
-        let figure = ReportedFigure::new(text, unit, better, parsed).map_err(refused)?;
+        let figure = ReportedFigure::new(text, unit, better, parse).map_err(refused)?;
         let name = &figure.head().name;
         // Values are found by name: of two equal ones only the first could be asked for.
         let same = |head: &MetricHead| head.name == *name;
@@ -336,7 +339,12 @@ impl Workload for OwnCommand {
         steps.extend(ran::steps(&ran));
         let parsed = self.figures.iter().any(ReportedFigure::is_imported);
         let told = match parsed {
-            true => told_in(printed, tool).map_err(trouble)?,
+            true => {
+                let results = results_in(printed, tool).map_err(trouble)?;
+                let names = trial_names(place);
+                self.work.check(&results, &names).map_err(trouble)?;
+                told_in(&results)
+            }
             false => Vec::new(),
         };
         Ok(PhaseOutcome {

@@ -5,7 +5,7 @@ use stackrace_base::event::Better;
 
 fn caught(pattern: &str, unit: &str, text: &str) -> Result<f64, String> {
     let named = format!("x={pattern}");
-    let figure = ReportedFigure::new(&named, unit, Some(Better::Lower), false).unwrap();
+    let figure = ReportedFigure::new(&named, unit, Some(Better::Lower), None).unwrap();
     let printed = Printed {
         out: text,
         errors: "",
@@ -196,7 +196,7 @@ fn the_advice_names_the_unit_that_was_printed() {
     }
     let dd = "1+0 records in\n1+0 records out\n\
               1073741824 bytes (1.1 GB, 1.0 GiB) copied, 10 s, 107 MB/s\n";
-    let figure = ReportedFigure::new("throughput", "", None, true).unwrap();
+    let figure = ReportedFigure::new("throughput", "", None, Some("dd")).unwrap();
     let printed = Printed {
         out: dd,
         errors: "",
@@ -212,7 +212,7 @@ fn the_advice_names_the_unit_that_was_printed() {
 #[test]
 fn a_bare_figure_and_one_with_a_unit_are_not_of_one_command() {
     let of = |pattern: &str, unit: &str| {
-        let figure = ReportedFigure::new(&format!("x={pattern}"), unit, None, false);
+        let figure = ReportedFigure::new(&format!("x={pattern}"), unit, None, None);
         figure
             .unwrap()
             .of_command(&format!("print {pattern} {unit}"))

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use stackrace_engine::PhaseOutcome;
 
 use super::ran;
+use super::same_work::{SameWork, trial_names};
 use crate::tools::fio::{self, FioJob, JobFault};
 use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
@@ -68,6 +69,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 struct Fio {
     content: String,
     job: FioJob,
+    work: SameWork,
     time_max_ns: u64,
     disk: u64,
 }
@@ -101,6 +103,7 @@ impl Fio {
         Ok(Self {
             time_max_ns: settings.lasting_ns("time-limit")?,
             disk: disk.unwrap_or(job.bytes.max(64 << 20)),
+            work: SameWork::of(format!("{FIO}\n{content}")),
             content,
             job,
         })
@@ -202,6 +205,8 @@ impl Workload for Fio {
             return Ok(stopped());
         };
         let figures = fio::figures(&self.job, &report).map_err(trouble)?;
+        let dirs = trial_names(place);
+        self.work.check(&figures.done, &dirs).map_err(trouble)?;
         let values = figures
             .values
             .iter()

@@ -17,6 +17,7 @@ mod number;
 mod postgresql;
 mod ran;
 mod reported;
+mod same_work;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(test)]
@@ -25,7 +26,6 @@ mod tests;
 pub mod written;
 
 pub use command::{PREPARE, RUN, WORDS};
-pub use ran::is_of_every_command;
 pub use reported::{FoundFigures, Printed, found_in};
 
 use std::sync::LazyLock;

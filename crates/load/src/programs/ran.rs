@@ -37,7 +37,7 @@ pub(super) fn fine_enough(ran: &ProgramRun, elapsed_ns: u64) -> Result<(), Workl
 }
 
 /// Returns true if every command has a metric of this name, whatever it prints.
-pub fn is_of_every_command(name: &str) -> bool {
+pub(super) fn is_of_every_command(name: &str) -> bool {
     heads().iter().any(|head| head.name == name)
 }
 

@@ -1,9 +1,10 @@
 //! Figures that a program prints: found by a pattern, in JSON, or by the importer of a known tool.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use regex::Regex;
 
+use super::same_work::{OfCommands, of_command};
 use super::{figure_unit, number, ran};
 use crate::tools::importers;
 use stackrace_base::event::{Better, MetricHead};
@@ -42,17 +43,8 @@ type Stands = Arc<OnceLock<bool>>;
 
 /// What is known of the figures of one command, for all configurations of a run.
 fn stands_of(figure: String) -> Stands {
-    // Each configuration has a workload of its own, and their figures are compared with each other.
-    static ALL: Mutex<Vec<(String, Weak<OnceLock<bool>>)>> = Mutex::new(Vec::new());
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|(_, stands)| stands.strong_count() > 0);
-    let known = all.iter().find(|(known, _)| *known == figure);
-    if let Some(stands) = known.and_then(|(_, stands)| stands.upgrade()) {
-        return stands;
-    }
-    let stands = Stands::default();
-    all.push((figure, Arc::downgrade(&stands)));
-    stands
+    static ALL: OfCommands<bool> = Mutex::new(Vec::new());
+    of_command(&ALL, figure)
 }
 
 /// Place where a figure is found.
@@ -76,7 +68,7 @@ impl ReportedFigure {
         text: &str,
         unit: &str,
         better: Option<Better>,
-        parsed: bool,
+        parse: Option<&str>,
     ) -> Result<Self, (String, String)> {
         let how = || "write NAME=PATTERN or NAME=json:/POINTER".to_owned();
         let (name, at) = match text.split_once('=') {
@@ -86,9 +78,11 @@ impl ReportedFigure {
         if name.is_empty() {
             return Err((format!("the metric \"{text}\" has no name"), how()));
         }
+        let own = parse.filter(|_| at.is_none());
+        let name = &own.map_or_else(|| name.to_owned(), |tool| own_name(tool, name));
         let at = match at {
             // A tool that is parsed has names for its figures.
-            None if parsed => FoundAt::Imported(name.to_owned()),
+            None if parse.is_some() => FoundAt::Imported(name.clone()),
             None => {
                 let what = format!("the metric \"{name}\" does not say where its figure is");
                 return Err((what, format!("{}, or name a tool with parse", how())));
@@ -247,6 +241,16 @@ pub struct FoundFigures {
     pub figures: Vec<FoundFigure>,
     /// For each result, how many of them are its.
     counts: Vec<usize>,
+    /// The tool that printed them, if it was named.
+    tool: Option<String>,
+}
+
+/// Name of a figure of a tool where every command has one of this name that is measured from outside.
+fn own_name(tool: &str, name: &str) -> String {
+    match ran::is_of_every_command(name) {
+        true => format!("{name} ({tool})"),
+        false => name.to_owned(),
+    }
 }
 
 impl FoundFigures {
@@ -255,7 +259,9 @@ impl FoundFigures {
     /// # Errors
     /// There is none; a clause with the names that there are.
     pub fn named(&self, name: &str) -> Result<&FoundFigure, String> {
-        let found = self.figures.iter().find(|(head, _)| head.name == name);
+        let tool = self.tool.as_deref();
+        let own = tool.map_or_else(|| name.to_owned(), |tool| own_name(tool, name));
+        let found = self.figures.iter().find(|(head, _)| head.name == own);
         found.ok_or_else(|| {
             let names = self.figures.iter().map(|(head, _)| head.name.as_str());
             format!(
@@ -265,15 +271,25 @@ impl FoundFigures {
         })
     }
 
-    /// Those that have a place in a ratio and are none of every command.
+    /// Those that have a place in a ratio. Of figures that every command has, and better, only what the tool is judged
+    /// by: processor times of two digits are 0 in one trial and not in the next.
     pub fn usable(&self) -> Vec<MetricHead> {
-        let usable = self.figures.iter().filter(|(head, figure)| {
-            // A figure that the tool could not give, or a zero, has no place in a ratio; a name with a sign of
-            // equality would be read as a pattern.
-            let named = !head.name.contains('=') && !ran::is_of_every_command(&head.name);
-            named && figure.is_some_and(|figure| figure.value > 0.0)
-        });
-        usable.map(|(head, _)| head.clone()).collect()
+        let tool = self.tool.as_deref().unwrap_or_default();
+        let everywhere = ran::heads()
+            .into_iter()
+            .map(|head| own_name(tool, &head.name));
+        let everywhere: Vec<String> = everywhere.collect();
+        let usable = self
+            .figures
+            .iter()
+            .enumerate()
+            .filter(|(at, (head, figure))| {
+                let own = *at == 0 || !everywhere.contains(&head.name);
+                // A figure that the tool could not give, or a zero, has no place in a ratio; a name with a sign of
+                // equality would be read as a pattern.
+                own && !head.name.contains('=') && figure.is_some_and(|figure| figure.value > 0.0)
+            });
+        usable.map(|(_, (head, _))| head.clone()).collect()
     }
 
     /// The first figures of all results behind the first one, if there are such.
@@ -310,32 +326,38 @@ pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<FoundFigures
             let name = match several {
                 // A name with this sign would be read as a pattern.
                 true => format!("{workload}: {}", head.name).replace('=', " "),
-                false => head.name.clone(),
+                false => own_name(result.tool, &head.name),
             };
             figures.push((MetricHead { name, ..head }, value));
         }
     }
-    Ok(FoundFigures { figures, counts })
+    let tool = tool.map(str::to_owned);
+    Ok(FoundFigures {
+        figures,
+        counts,
+        tool,
+    })
 }
 
 /// What a text says against the figures that importers find in it, each once.
+pub(super) fn told_in(results: &[Imported]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for note in results.iter().flat_map(|it| &it.against) {
+        if !told.contains(note) {
+            told.push(note.clone());
+        }
+    }
+    told
+}
+
+/// Every result in a text.
 ///
 /// # Errors
 /// It is not what the tool prints; a clause.
-pub(super) fn told_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<String>, String> {
-    let mut told: Vec<String> = Vec::new();
-    for note in results_in(printed, tool)?
-        .into_iter()
-        .flat_map(|it| it.against)
-    {
-        if !told.contains(&note) {
-            told.push(note);
-        }
-    }
-    Ok(told)
-}
-
-fn results_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<Imported>, String> {
+pub(super) fn results_in(
+    printed: Printed<'_>,
+    tool: Option<&str>,
+) -> Result<Vec<Imported>, String> {
     // dd and time print their results on standard error.
     import::read(importers(), printed.out, tool)
         .or_else(|error| import::read(importers(), printed.errors, tool).map_err(|_| error))

@@ -318,3 +318,47 @@ fn what_a_command_does_several_times_has_figures_of_each() {
         ]
     );
 }
+
+/// The second trial does other work than the first, as its own settings say.
+#[test]
+fn a_trial_that_did_other_work_than_the_first_of_its_command_fails() {
+    let golden = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .join("tests/golden/fio/fio-3.39_seqread_normal.txt");
+    let mark = tempfile::tempdir().unwrap();
+    let line = |change: &str| {
+        format!(
+            "command = {{ run = \"test -e {0}/m && sed '{change}' {1} || cat {1}; touch {0}/m\", parse = \"fio\", metrics = \"operations\", units = \"op/s\" }}",
+            mark.path().display(),
+            golden.display()
+        )
+    };
+    // As another configuration would, whose workload lives as long as the run.
+    let other = line("s/ioengine=[a-z]*/ioengine=mmap/");
+    let held = written::workload(&other).unwrap();
+    run(&other);
+    let why = failed(&other);
+    assert!(why.contains("fio did other work"), "{why}");
+    assert!(why.contains("ioengine=mmap instead of "), "{why}");
+    drop(held);
+    run(&line("s/xyzzy//"));
+}
+
+/// The same for the job of a study, whose text may ask for what the environment has.
+#[test]
+fn results_of_a_job_that_differ_in_a_setting_are_other_work() {
+    use super::same_work::SameWork;
+    use crate::tools::fio::{self, FioJob};
+    let report = include_str!("../../../../tests/golden/fio/fio-3.33_bs-4k.json");
+    let job = FioJob::read("[q]\nrw=randread\nbs=4k\nsize=4m\n").unwrap();
+    let done = |text: &str| fio::figures(&job, text).unwrap().done;
+    let work = SameWork::of("a job".to_owned());
+    work.check(&done(report), &[]).unwrap();
+    let other = report.replacen(
+        "\"size\" : \"4m\"",
+        "\"size\" : \"8m\", \"direct\" : \"1\"",
+        1,
+    );
+    assert_ne!(other, report);
+    let why = work.check(&done(&other), &[]).unwrap_err();
+    assert!(why.contains("size=8M instead of 4M"), "{why}");
+}

@@ -37,8 +37,8 @@ struct Output<'a> {
     /// The summary's rows as (operation, largest MiB/s).
     summary: Vec<(TextLine<'a>, &'a str, f64)>,
     summed: bool,
-    /// Number of columns of the summary.
-    summary_columns: usize,
+    /// Names of the columns of the summary.
+    summary_columns: Vec<&'a str>,
 }
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
         if line.text.trim() == SUMMARY {
             self.summed = true;
         } else if self.summed && first == "Operation" {
-            self.summary_columns = words.len();
+            self.summary_columns = words.to_vec();
         } else if self.columns.is_empty() {
             if first == "access" && words.contains(&"bw(MiB/s)") {
                 // Columns differ between versions and options; a cell is found by the name of its
@@ -99,8 +99,13 @@ impl<'a> Output<'a> {
             }
         } else if self.summed && operation {
             // One of the table of results is of another run.
-            if words.len() < self.summary_columns {
-                return Err(line.refuse(format!("{} columns", self.summary_columns)));
+            let columns = &self.summary_columns;
+            if words.len() < columns.len() {
+                return Err(line.refuse(format!("{} columns", columns.len())));
+            }
+            for (name, column) in [("xfersize", "xsize"), ("blocksize", "blksiz")] {
+                let at = columns.iter().position(|known| *known == column);
+                self.is_as_told(line, name, at.and_then(|at| words.get(at)), 1.0)?;
             }
             let largest = words.get(1).ok_or_else(|| line.refuse("Max(MiB)"))?;
             let largest = line.number(largest)?;
@@ -108,6 +113,9 @@ impl<'a> Output<'a> {
         } else if operation {
             if words.len() != self.columns.len() {
                 return Err(line.refuse(format!("{} columns", self.columns.len())));
+            }
+            for (name, column) in [("xfersize", "xfer(KiB)"), ("blocksize", "block(KiB)")] {
+                self.is_as_told(line, name, self.cell(words, column).as_ref(), 1024.0)?;
             }
             self.rows.push((line, words.to_vec()));
         } else if let Some(rest) = line.after("Max Write:").or(line.after("Max Read:")) {
@@ -146,6 +154,26 @@ impl<'a> Output<'a> {
             return Err(end(text, "the table of results"));
         }
         Ok(())
+    }
+
+    /// Checks an amount of a table, in units of so many bytes, against that of the head.
+    fn is_as_told(
+        &self,
+        line: TextLine<'_>,
+        name: &str,
+        cell: Option<&&str>,
+        unit: f64,
+    ) -> Result<(), ImportError> {
+        let cell = cell.and_then(|cell| PrintedFigure::read(cell));
+        let Some((told, cell)) = amount(self.told(name)).zip(cell) else {
+            return Ok(());
+        };
+        // Both are rounded; removing moves nothing.
+        let near = (told - cell.value * unit).abs() <= 0.01 * told + cell.step * unit;
+        match near || cell.value == 0.0 {
+            true => Ok(()),
+            false => Err(line.contradicts(format!("the {name} of the head, {}", self.told(name)))),
+        }
     }
 
     fn cell(&self, row: &[&'a str], name: &str) -> Option<&'a str> {
@@ -203,10 +231,7 @@ impl<'a> Output<'a> {
 
     /// Checks what a row's rate moved in its time (in MiB) against what IOR says that it moves.
     fn fits_time(&self, line: TextLine<'_>, moved: f64) -> Result<(), ImportError> {
-        let said = self.told("aggregate filesize").split_once(' ');
-        let all = said.and_then(|(count, unit)| {
-            Some(PrintedFigure::read(count)?.value * bytes_of(unit)? / MIB)
-        });
+        let all = amount(self.told("aggregate filesize")).map(|bytes| bytes / MIB);
         // With a time limit less is moved; never more.
         let limited = self
             .told
@@ -251,6 +276,16 @@ impl<'a> Output<'a> {
         settings.extend(facts([("command", self.command().as_str())]));
         settings
     }
+}
+
+/// Bytes of `1 MiB`, `262144 bytes`.
+fn amount(words: &str) -> Option<f64> {
+    let (count, unit) = words.split_once(' ')?;
+    let unit = match unit {
+        "bytes" => 1.0,
+        unit => bytes_of(unit)?,
+    };
+    Some(PrintedFigure::read(count)?.value * unit)
 }
 
 /// Checks `580.00 MiB/sec (608.18 MB/sec)`: the same twice.

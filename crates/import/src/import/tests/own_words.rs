@@ -39,6 +39,27 @@ fn rows_of_ior_move_the_amount_that_it_says() {
 }
 
 #[test]
+fn the_sizes_in_the_head_of_ior_are_those_of_its_tables() {
+    for (from, to, size) in [
+        (
+            "xfersize            : 262144 bytes",
+            "xfersize            : 1 MiB",
+            "xfersize",
+        ),
+        (
+            "blocksize           : 1 MiB",
+            "blocksize           : 2 MiB",
+            "blocksize",
+        ),
+        ("1048576   262144 ", "1048576  1048576 ", "xfersize"),
+    ] {
+        let refused = refusal("ior/ior-4.0.0rc1.txt", from, to);
+        assert!(refused.contradiction, "{refused}");
+        assert!(refused.what.contains(size), "{to}: {refused}");
+    }
+}
+
+#[test]
 fn ior_run_otherwise_is_other_work() {
     let text = golden("ior/ior-3.3.0.txt");
     let command = |text: &str| {

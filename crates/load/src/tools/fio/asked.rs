@@ -65,6 +65,25 @@ pub(super) fn add(text: &str, jobs: &mut [JobResult]) -> Result<(), ImportError>
         }
         options.extend(asked.of(&job.name));
         let options = spelling::facts(&spelling::plain(options));
+        let other = options.iter().find_map(|asked| {
+            let reported = Fact::value_of(&job.settings, &asked.name)?;
+            let is_other = contradicts(asked, reported, &job.settings);
+            is_other.then(|| {
+                format!(
+                    "{}={}, and the result has {reported}",
+                    asked.name, asked.value
+                )
+            })
+        });
+        if let Some(other) = other {
+            let note = format!(
+                "the command above it asks for {other}: it is of another run, and what else was asked for is not known"
+            );
+            for direction in &mut job.directions {
+                direction.notes.push(note.clone());
+            }
+            continue;
+        }
         for option in options {
             if Fact::value_of(&job.settings, &option.name).is_none() {
                 job.settings.push(option);
@@ -72,6 +91,18 @@ pub(super) fn add(text: &str, jobs: &mut [JobResult]) -> Result<(), ImportError>
         }
     }
     Ok(())
+}
+
+/// Returns true if a job did not do what a command asks for. What a shell or fio fills in, and lists of several
+/// values, are printed in other words.
+fn contradicts(asked: &Fact, reported: &str, settings: &[Fact]) -> bool {
+    /// Engines that have one operation under way at most.
+    const ONE_BY_ONE: [&str; 6] = ["mmap", "psync", "pvsync", "pvsync2", "sync", "vsync"];
+    let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric());
+    let engine = Fact::value_of(settings, "ioengine").unwrap_or_default();
+    let capped = asked.name == "iodepth" && ONE_BY_ONE.contains(&engine);
+    let compared = ["rw", "bs", "ioengine", "iodepth"].contains(&asked.name.as_str());
+    compared && !capped && asked.value != reported && plain(&asked.value) && plain(reported)
 }
 
 /// Returns true for a line that fio does not print and a command may have: words with `=` or a dash before them, or one
@@ -216,6 +247,39 @@ mod tests {
             Some("1M"),
             "as the report says"
         );
+    }
+
+    #[test]
+    fn a_command_that_asks_for_other_work_than_was_done_is_of_another_run() {
+        let job = REPORT.split(": (g=0)").next().unwrap().trim();
+        let of = |options: &str| {
+            let text = format!("$ fio --name={job} --direct=1 {options}\n{REPORT}");
+            let result = read(&text).remove(0);
+            let direct = Fact::value_of(&result.settings, "direct").is_some();
+            (result.against.join("; "), direct)
+        };
+        for (options, asked) in [
+            (
+                "--rw=randwrite --bs=1M",
+                "rw=randwrite, and the result has read",
+            ),
+            ("--rw=read --bs=4k", "bs=4k, and the result has 1M"),
+            (
+                "--rw=read --ioengine=mmap",
+                "ioengine=mmap, and the result has ",
+            ),
+        ] {
+            let (against, direct) = of(options);
+            assert!(against.contains(asked), "{options}: {against}");
+            assert!(!direct, "what another run was asked for is not this one's");
+        }
+        for options in [
+            "--rw=read --bs=1024k",
+            "--readwrite=read --bs=$BS",
+            "--bs=1m,4k",
+        ] {
+            assert_eq!(of(options), (String::new(), true), "{options}");
+        }
     }
 
     #[test]

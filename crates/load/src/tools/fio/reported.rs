@@ -18,6 +18,8 @@ pub struct FioFigures {
     pub values: Vec<Option<PrintedFigure>>,
     /// What fio says against them.
     pub told: Vec<String>,
+    /// What each job did, as it says.
+    pub done: Vec<Imported>,
 }
 
 /// The figures that a report of this job will have, the primary one first.
@@ -62,6 +64,11 @@ pub fn figures(job: &FioJob, report: &str) -> Result<FioFigures, String> {
         ));
     }
     let (mut values, mut told) = (Vec::new(), Vec::new());
+    let first = |result: &JobResult| {
+        let direction = result.directions.first()?;
+        Some(imported("", result, direction, "", 0))
+    };
+    let done = results.iter().filter_map(first).collect();
     for (one, result) in job.reported.iter().zip(&results) {
         for note in result.directions.iter().flat_map(|it| &it.notes) {
             let note = format!("{}: {note}", one.name);
@@ -87,6 +94,7 @@ pub fn figures(job: &FioJob, report: &str) -> Result<FioFigures, String> {
             version,
             values,
             told,
+            done,
         }),
         _ => Err("fio moved nothing in its first job, whose figure is the primary one".to_owned()),
     }

@@ -65,6 +65,7 @@ pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
     while at < lines.len() {
         let line = lines[at];
         at += 1;
+        let begins = at;
         // At the end, because the prompt stands before it: what was typed has no line break in the
         // output.
         if line.ends_with("Current configuration is:") {
@@ -94,6 +95,10 @@ pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
             && report.settings.is_empty()
         {
             report.settings.clone_from(&settings);
+            if !is_of(report) {
+                let what = "the transactions per second are not those of the configuration before them over their seconds";
+                return Err(misread(begins, what.to_owned()).contradicting());
+            }
         }
     }
     match (reports.is_empty(), out_of_files) {
@@ -108,6 +113,15 @@ pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
             "there is no report of PostMark in it".to_owned(),
         )),
     }
+}
+
+/// Returns false if a report cannot be of the configuration that was shown before it.
+fn is_of(report: &PostmarkReport) -> bool {
+    let shown = Fact::value_of(&report.settings, "transactions").and_then(number::<f64>);
+    let (rate, during) = (report.rates[0].value, report.transactions_s.value);
+    // PostMark cuts off what is less than one a second. Where the text was cut off, there may be no rate.
+    let near = |shown: f64| (shown / during - rate).abs() <= 1.0;
+    rate == 0.0 || during == 0.0 || shown.is_none_or(near)
 }
 
 fn misread(line: usize, what: String) -> ImportError {

@@ -160,6 +160,21 @@ fn what_postmark_printed_is_read() {
     assert_eq!(report.rates[9].value, 428.50 * 1_048_576.0 / 11.0);
 }
 
+/// "Transactions: 500" in 1 s are no 5000 per second.
+#[test]
+fn the_transactions_of_a_report_are_those_of_its_configuration() {
+    for (name, text) in PRINTED {
+        let at = text.find("Transactions: ").unwrap() + "Transactions: ".len();
+        let changed = format!("{}9{}", &text[..at], &text[at..]);
+        let refused = parse(&changed).unwrap_err();
+        assert!(refused.contradiction, "{name}: {refused}");
+        assert!(
+            refused.what.contains("transactions per second"),
+            "{name}: {refused}"
+        );
+    }
+}
+
 #[test]
 fn a_run_without_files_says_so() {
     for text in [

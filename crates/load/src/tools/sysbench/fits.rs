@@ -6,6 +6,7 @@ use stackrace_base::printed::PrintedFigure;
 
 /// Labels of the lines that may be wrong.
 const EVENTS: &[&str] = &["total number of events:"];
+const FILES: &[&str] = &["Number of threads:"];
 const TIME: &[&str] = &["total time:"];
 const SUM: &[&str] = &["sum:", "total time taken by event execution:"];
 const MEAN: &[&str] = &["avg:"];
@@ -32,7 +33,7 @@ impl Misfit {
 
 /// Returns what cannot be true together.
 pub(super) fn contradiction(report: &SysbenchReport) -> Option<Misfit> {
-    let amounts = of_amounts(report);
+    let amounts = of_files(report).or_else(|| of_amounts(report));
     if amounts.is_some() || report.cut_off {
         return amounts;
     }
@@ -41,6 +42,22 @@ pub(super) fn contradiction(report: &SysbenchReport) -> Option<Misfit> {
 
 fn near(a: f64, b: f64, slack: f64) -> bool {
     (a - b).abs() <= slack + 0.001 * a.abs().max(b.abs())
+}
+
+/// Files and their size.
+fn of_files(report: &SysbenchReport) -> Option<Misfit> {
+    let head = &report.head;
+    let files = head.files as f64 * head.file_bytes;
+    // 0: the beginning was cut off.
+    let told = files > 0.0 && head.total_bytes > 0.0;
+    (told && !near(files, head.total_bytes, 0.0)).then_some(())?;
+    Misfit::of(
+        FILES,
+        format!(
+            "{} files of this size are not the total file size",
+            head.files
+        ),
+    )
 }
 
 /// Requests, bytes and blocks.

@@ -120,8 +120,10 @@ fn rest_of_head(lines: &mut Lines<'_>) -> Head {
             head.block_bytes = lines.size(block).unwrap_or_default().value;
         } else if let Some(total) = line.strip_suffix(" total file size") {
             head.total_bytes = lines.size(total).unwrap_or_default().value;
-        } else if let Some((files, _)) = line.split_once(" files, ") {
+        } else if let Some((files, file)) = line.split_once(" files, ") {
             head.files = lines.count(files).unwrap_or(0);
+            let file = file.strip_suffix(" each").unwrap_or_default();
+            head.file_bytes = lines.size(file).unwrap_or_default().value;
         } else if let Some(mode) = rest("Doing ").and_then(|it| it.strip_suffix(" test")) {
             head.mode = mode.to_owned();
         } else if let Some(transfer) = rest("Using").and_then(|it| it.strip_suffix("I/O mode")) {

@@ -182,6 +182,24 @@ fn figures_that_contradict_each_other_are_refused_at_the_line_that_does() {
     }
 }
 
+#[test]
+fn files_and_their_size_are_the_total_size() {
+    for (name, each) in [
+        ("sysbench-1.0.20_rndrw.txt", "4MiB"),
+        ("sysbench-0.4.12_rndrw.txt", "2Mb"),
+    ] {
+        let text = &golden()[name];
+        let changed = text.replacen(
+            &format!("128 files, {each}"),
+            &format!("128 files, 1{each}"),
+            1,
+        );
+        assert_ne!(changed, *text);
+        let refused = parse(&changed).unwrap_err();
+        assert!(refused.what.contains("128 files"), "{refused}");
+    }
+}
+
 /// The line itself is shown, and not the one behind it.
 #[test]
 fn a_rate_in_another_unit_is_shown() {

@@ -7,8 +7,8 @@ use stackrace_base::printed::text::{Figures, facts, size};
 
 /// One report of dd.
 pub(super) struct DdReport {
-    pub(super) taken: Records,
-    pub(super) given: Records,
+    /// Records in and out; `None` if the text has the last line alone.
+    pub(super) records: Option<(Records, Records)>,
     pub(super) copied: Copied,
 }
 
@@ -117,18 +117,24 @@ impl ReportedRun<'_> {
 impl DdReport {
     /// Returns true if it moved as many whole records as a person asks for.
     fn is_round(&self) -> bool {
-        let (count, part) = self.given;
-        part == 0
-            && self.taken == self.given
-            && (count.is_multiple_of(10) || count.is_multiple_of(64))
+        let Some((taken, given)) = self.records else {
+            // Without records it may have been any number of them.
+            return true;
+        };
+        let (count, part) = given;
+        part == 0 && taken == given && (count.is_multiple_of(10) || count.is_multiple_of(64))
     }
 
     /// Returns true if a command can have made this report: so many records of its blocks, and no more of them than
     /// it asks for.
     fn is_of(&self, command: &DdCommand) -> bool {
-        let (whole, part) = self.given;
-        let records = whole.saturating_add(part);
         let bytes = self.copied.bytes;
+        let Some((_, (whole, part))) = self.records else {
+            // No more than was asked for.
+            let most = command.whole_block().zip(command.blocks_asked());
+            return most.is_none_or(|(block, asked)| bytes <= block.saturating_mul(asked));
+        };
+        let records = whole.saturating_add(part);
         let fits = |block: u64| {
             let least = whole.saturating_mul(block);
             (least..=records.saturating_mul(block)).contains(&bytes)
@@ -145,9 +151,11 @@ impl DdReport {
         figures.rate("throughput", "B/s", Some(self.copied.rate));
         figures.time("elapsed", "s", Some(self.copied.seconds));
         let bytes = self.copied.bytes;
-        let moved = match self.given {
+        let moved = match self.records {
             // A partial record at the end says nothing of the block size that was asked for.
-            (count, 0) if count > 0 && bytes.is_multiple_of(count) => Some(bytes / count),
+            Some((_, (count, 0))) if count > 0 && bytes.is_multiple_of(count) => {
+                Some(bytes / count)
+            }
             _ => None,
         };
         let block = command.and_then(DdCommand::block).or(moved);
@@ -174,23 +182,27 @@ impl DdReport {
         if self.copied.bytes == 0 {
             notes.push("it moved no bytes: there is no rate".to_owned());
         }
+        let Some((taken, given)) = self.records else {
+            notes.push(
+                "the text has only the last line of dd: how many records it moved is not known"
+                    .to_owned(),
+            );
+            if command.is_none() {
+                notes.push(unknown(shown));
+            }
+            return notes;
+        };
         // One record was read and not written any more.
-        let short = self.taken.0 > self.given.0 && self.taken.1 == self.given.1;
+        let short = taken.0 > given.0 && taken.1 == given.1;
         let stopped = "it was stopped between reading and writing";
         let Some(command) = command else {
             if short {
                 notes.push(stopped.to_owned());
             }
-            let why = match shown {
-                true => "the command before it asks for other blocks, or for fewer",
-                false => "the text does not show dd's command",
-            };
-            notes.push(format!(
-                "{why}. So it is not known whether it read or wrote, and with which flags"
-            ));
+            notes.push(unknown(shown));
             return notes;
         };
-        let given = self.given.0.saturating_add(self.given.1);
+        let given = given.0.saturating_add(given.1);
         match command.blocks_asked() {
             Some(asked) if given < asked => notes.push(format!(
                 "it moved {given} of the {asked} blocks that were asked for. It was stopped, or there were no more"
@@ -200,4 +212,13 @@ impl DdReport {
         }
         notes
     }
+}
+
+/// Says what no command tells; `shown`: there is one, of another run.
+fn unknown(shown: bool) -> String {
+    let why = match shown {
+        true => "the command before it asks for other blocks, or for fewer",
+        false => "the text does not show dd's command",
+    };
+    format!("{why}. So it is not known whether it read or wrote, and with which flags")
 }

@@ -3,7 +3,7 @@
 //! The words differ and the order does not: bytes, seconds, rate. The rate must be bytes over seconds,
 //! so that a line whose words were taken for others is found out.
 
-use stackrace_base::printed::text::{TextLine, bytes_of};
+use stackrace_base::printed::text::{TextLine, bytes_of, cut};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// Whole and partial records, as `64+0`.
@@ -83,6 +83,27 @@ pub(super) fn is_result(line: TextLine<'_>) -> bool {
     english || begins && rate && (text.contains(UNDER_WAY) || times(text))
 }
 
+/// Returns true if a line is the last one of a report in English, of which people copy no more than that.
+pub(super) fn is_summary(line: TextLine<'_>) -> bool {
+    let text = line.text.trim();
+    let begins = text.starts_with(|c: char| c.is_ascii_digit());
+    let of_gnu = text.contains(" bytes") && text.contains(" copied, ") && text.ends_with("/s");
+    let of_bsd = text.contains(TRANSFERRED) && text.ends_with(" bytes/sec)");
+    begins && (of_gnu || of_bsd)
+}
+
+/// A report of a run that was over before its clock moved on.
+fn too_short(line: TextLine<'_>) -> ImportError {
+    ImportError::at(
+        line.index,
+        format!(
+            "\"{}\": dd took 0 s, too short for a rate",
+            cut(line.text.trim())
+        ),
+        "let dd move more, as with a larger count=, so that it takes a second or longer",
+    )
+}
+
 /// Returns true if a line has an amount, a time of one word and its unit, and a rate; rates of requests are of others.
 fn times(text: &str) -> bool {
     parts(text).is_some_and(|(_, time, _)| {
@@ -146,6 +167,9 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
         return Err(refuse());
     }
     let seconds = decimal(figure).ok_or_else(refuse)?;
+    if seconds.value == 0.0 {
+        return Err(too_short(line));
+    }
     // GNU's dd prints six digits and leaves out zeros at their end: "10 s" are 10.0000 of them.
     // Toybox has no B in its brackets.
     let seconds = match words.contains("B)") {
@@ -194,6 +218,9 @@ fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, Im
         .ok_or_else(refuse)?
         .trim();
     let seconds = decimal(time).ok_or_else(refuse)?;
+    if seconds.value == 0.0 {
+        return Err(too_short(line));
+    }
     let bytes = line.whole(bytes)?;
     let rate = rate.strip_suffix(" bytes/sec)").ok_or_else(refuse)?;
     let rate = line.number(rate)?;
