@@ -219,7 +219,7 @@ fn writable(file: &Path) -> Result<(), Failure> {
             "cannot write {}: the directory {}: {}",
             file.shown(),
             directory.shown(),
-            std::io::Error::from(error)
+            error.in_words()
         ))
         .next("create the directory, or name a file where you may write")
     })

@@ -1,6 +1,7 @@
 //! Working as another user: root's own rights are too much for a program that removes files.
 
 use rustix::fs::{Gid, Uid};
+use stackrace_base::unit::InWords;
 
 use stackrace_machine::host::{Host, argv};
 
@@ -57,7 +58,7 @@ pub(super) fn become_user(who: WorkUser) -> Result<(), String> {
     // This thread alone. The C library's setuid would change every thread of the process, also the
     // one that keeps root's rights to clean up.
     stackrace_engine::system::work_as(uid, gid).map_err(|errno| {
-        let why = std::io::Error::from(errno);
+        let why = errno.in_words();
         format!("cannot work as uid {} and gid {}: {why}", who.uid, who.gid)
     })
 }
