@@ -59,7 +59,8 @@ impl EventCopy {
             let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
             if let Err(why) = &written {
                 // The run is worth more than its copy.
-                error(&format!("warning: --events: {}: {why}\n", path.shown()));
+                let (path, why) = (path.shown(), why.in_words());
+                error(&format!("warning: --events: {path}: {why}\n"));
             }
             written.is_ok()
         }));
