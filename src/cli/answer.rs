@@ -183,12 +183,15 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
     if let Some(failed) = mendable {
         let advice = match failed.next() {
             "" => format!(
-                "mend what {} failed of",
+                "mend what made {} fail",
                 named(record, failed.configuration)
             ),
             advice => advice.to_owned(),
         };
         return Some(format!("{advice}, then: {on}"));
+    }
+    if let Some(longer) = longer::advice(record, verdict) {
+        return Some(longer);
     }
     // One configuration is measured, and nothing about it is to be decided.
     let asked = record.head.configurations.len() > 1 || !verdict.required.is_empty();
@@ -234,6 +237,7 @@ fn begin_anew(record: &Record) -> Option<String> {
     Some(format!("{advice}, then begin anew: {again}"))
 }
 
+mod longer;
 #[cfg(test)]
 mod tests {
     use super::*;
