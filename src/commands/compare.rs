@@ -341,12 +341,17 @@ pub(crate) fn comparable(
     request: &CompareRequest,
 ) -> Result<(Vec<ComparedPath>, Vec<String>, TakenDirs), Failure> {
     let sides = sides(host, &request.directories)?;
-    let mut warnings = misleading(&sides);
+    let mut warnings = misleading::compared(&sides);
+    warnings.extend(misleading::in_memory(&sides, request));
     let (taken, others) = TakenDirs::take(sides.iter().map(|side| side.path.as_path()));
     warnings.extend(others);
     if !warnings.is_empty() && !request.anyway {
-        return Err(Failure::refused(warnings.join("\n       "))
-            .next("--anyway compares them all the same and keeps this with the result"));
+        return Err(
+            Failure::refused(warnings.join("\n       ")).next(match sides.len() {
+                1 => "--anyway measures it all the same and keeps this with the result",
+                _ => "--anyway compares them all the same and keeps this with the result",
+            }),
+        );
     }
     Ok((sides, warnings, taken))
 }
@@ -380,9 +385,15 @@ pub(crate) fn sides(
             ))
             .next("rename it, or give it a plain name: mount --bind DIR /mnt/NAME"));
         };
-        if sides.iter().any(|side| side.path == path) {
-            return Err(Failure::refused(format!("{text} is named twice"))
-                .next("compare two different directories"));
+        if let Some(other) = sides
+            .iter()
+            .find(|side| misleading::is_one(&side.path, &path))
+        {
+            let why = match other.path == path {
+                true => format!("{text} is named twice"),
+                false => format!("{} and {text} are two names of one directory", other.text),
+            };
+            return Err(Failure::refused(why).next("compare two different directories"));
         }
         let mount = host
             .mount_of(&path)
@@ -417,27 +428,6 @@ pub(crate) fn rooms(sides: &[ComparedPath]) -> Vec<RoomAt<'_>> {
 pub(crate) fn watched<'a>(host: &'a dyn Host, sides: &[ComparedPath]) -> WatchedDirs<'a> {
     let before = sides.iter().map(|side| side.lies_on.clone());
     WatchedDirs::known(host, before.collect())
-}
-
-/// Lists the reasons why comparing these would mislead, one sentence each.
-fn misleading(sides: &[ComparedPath]) -> Vec<String> {
-    let mut reasons = Vec::new();
-    for (index, side) in sides.iter().enumerate() {
-        for other in &sides[..index] {
-            if side.mount.st_dev == other.mount.st_dev {
-                reasons.push(format!("{} and {} are on the same file system ({}): a difference between them would say nothing about storage", other.text, side.text, side.mount.file_system));
-            }
-        }
-    }
-    let (in_memory, on_disk): (Vec<&ComparedPath>, Vec<&ComparedPath>) =
-        sides.iter().partition(|side| side.lies_on.is_in_memory());
-    if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
-        let below = ram.lies_on.loop_file.as_ref();
-        let below = below.and_then(|file| file.file_system.as_ref());
-        let below = below.map_or(String::new(), |memory| format!(" on a file in {memory}"));
-        reasons.push(format!("{} is {}{below} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
-    }
-    reasons
 }
 
 /// The text of the study that `compare` makes for these directories where nothing else is asked for.
@@ -574,5 +564,6 @@ fn short_names(sides: &[ComparedPath]) -> Vec<String> {
     }
 }
 
+mod misleading;
 #[cfg(test)]
 mod tests;

@@ -29,7 +29,7 @@ pub fn printed(data: &[u8]) {
         for [out, errors] in [[&*text, ""], ["", &*text]] {
             match found_in(Printed { out, errors }, tool) {
                 Ok(figures) => {
-                    for figure in figures.iter().filter_map(|(_, figure)| *figure) {
+                    for figure in figures.figures.iter().filter_map(|(_, figure)| *figure) {
                         let sound = |part: f64| part.is_finite() && part >= 0.0;
                         assert!(sound(figure.value) && sound(figure.step), "{figure:?}");
                     }
