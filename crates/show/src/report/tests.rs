@@ -306,10 +306,11 @@ fn a_terminal_of_any_width_holds_every_line() {
                 },
             );
             let text = String::from_utf8(bytes).unwrap();
-            assert!(text.starts_with("VERDICT"));
             for line in text.lines() {
+                // A command is copied: it is never broken.
+                let command = line.trim_start().starts_with('`');
                 assert!(
-                    columns(line) <= width.min(120),
+                    command || columns(line) <= width.min(120),
                     "{sample} at {width}: {} columns: {line}",
                     columns(line)
                 );
