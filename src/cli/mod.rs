@@ -213,6 +213,14 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
+    if common
+        .store
+        .as_ref()
+        .is_some_and(|dir| dir.as_os_str().is_empty())
+    {
+        let text = "the store is named without a word: --store, or STACKRACE_STORE, is empty";
+        return Err(Failure::usage(text).next("name a directory, or unset STACKRACE_STORE"));
+    }
     tell_all(matches, common.store.as_deref());
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
