@@ -5,6 +5,7 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
+use crate::commands::longer;
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{Enough, Placed, State, Verdict};
@@ -237,7 +238,6 @@ fn begin_anew(record: &Record) -> Option<String> {
     Some(format!("{advice}, then begin anew: {again}"))
 }
 
-mod longer;
 #[cfg(test)]
 mod tests {
     use super::*;

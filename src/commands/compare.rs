@@ -341,17 +341,13 @@ pub(crate) fn comparable(
     request: &CompareRequest,
 ) -> Result<(Vec<ComparedPath>, Vec<String>, TakenDirs), Failure> {
     let sides = sides(host, &request.directories)?;
-    let mut warnings = misleading::compared(&sides);
-    warnings.extend(misleading::in_memory(&sides, request));
+    let mut warnings = misleading(&sides);
+    warnings.extend(in_memory(&sides, request));
     let (taken, others) = TakenDirs::take(sides.iter().map(|side| side.path.as_path()));
     warnings.extend(others);
     if !warnings.is_empty() && !request.anyway {
-        return Err(
-            Failure::refused(warnings.join("\n       ")).next(match sides.len() {
-                1 => "--anyway measures it all the same and keeps this with the result",
-                _ => "--anyway compares them all the same and keeps this with the result",
-            }),
-        );
+        return Err(Failure::refused(warnings.join("\n       "))
+            .next("--anyway measures all the same and keeps this with the result"));
     }
     Ok((sides, warnings, taken))
 }
@@ -387,7 +383,7 @@ pub(crate) fn sides(
         };
         if let Some(other) = sides
             .iter()
-            .find(|side| misleading::is_one(&side.path, &path))
+            .find(|side| one_directory::is_one(&side.path, &path))
         {
             let why = match other.path == path {
                 true => format!("{text} is named twice"),
@@ -428,6 +424,40 @@ pub(crate) fn rooms(sides: &[ComparedPath]) -> Vec<RoomAt<'_>> {
 pub(crate) fn watched<'a>(host: &'a dyn Host, sides: &[ComparedPath]) -> WatchedDirs<'a> {
     let before = sides.iter().map(|side| side.lies_on.clone());
     WatchedDirs::known(host, before.collect())
+}
+
+/// Lists the reasons why comparing these would mislead, one sentence each.
+fn misleading(sides: &[ComparedPath]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (index, side) in sides.iter().enumerate() {
+        for other in &sides[..index] {
+            if side.mount.st_dev == other.mount.st_dev {
+                reasons.push(format!("{} and {} are on the same file system ({}): a difference between them would say nothing about storage", other.text, side.text, side.mount.file_system));
+            }
+        }
+    }
+    let (in_memory, on_disk): (Vec<&ComparedPath>, Vec<&ComparedPath>) =
+        sides.iter().partition(|side| side.lies_on.is_in_memory());
+    if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
+        let below = ram.lies_on.loop_file.as_ref();
+        let below = below.and_then(|file| file.file_system.as_ref());
+        let below = below.map_or(String::new(), |memory| format!(" on a file in {memory}"));
+        reasons.push(format!("{} is {}{below} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
+    }
+    reasons
+}
+
+/// Why an answer on one directory would mislead: memory keeps nothing, whatever it answers and how fast.
+fn in_memory(sides: &[ComparedPath], request: &CompareRequest) -> Option<String> {
+    let asked = !request.required.is_empty()
+        || request.purpose.name != stackrace_study::purpose::ALL[0].name;
+    match sides {
+        [only] if asked && only.lies_on.is_in_memory() => Some(format!(
+            "{} lies in memory ({}), which keeps nothing when the machine is switched off: its figures say nothing about storage",
+            only.text, only.lies_on.file_system
+        )),
+        _ => None,
+    }
 }
 
 /// The text of the study that `compare` makes for these directories where nothing else is asked for.
@@ -564,6 +594,6 @@ fn short_names(sides: &[ComparedPath]) -> Vec<String> {
     }
 }
 
-mod misleading;
+mod one_directory;
 #[cfg(test)]
 mod tests;

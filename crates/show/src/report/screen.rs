@@ -69,7 +69,7 @@ const IN_COMMAND: char = '\u{202f}';
 
 /// Returns true if a quoted command is this program's, which a reader is to type.
 pub(super) fn is_typed(quoted: &str) -> bool {
-    quoted.starts_with("stackrace ") || quoted.starts_with("sudo ")
+    matches!(quoted.split(' ').next(), Some("stackrace" | "sudo"))
 }
 
 /// A text whose quoted commands of this program are one word each.

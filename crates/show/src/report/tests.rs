@@ -307,7 +307,6 @@ fn a_terminal_of_any_width_holds_every_line() {
             );
             let text = String::from_utf8(bytes).unwrap();
             for line in text.lines() {
-                // A command is copied: it is never broken.
                 let command = line.trim_start().starts_with('`');
                 assert!(
                     command || columns(line) <= width.min(120),

@@ -12,7 +12,7 @@ const TO_SPARE: f64 = 1.25;
 const LENGTHS: [&str; 2] = ["--time", "--size"];
 
 /// The command that begins anew with trials that are long enough; `None` if they are, or more rounds are to come first.
-pub(super) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
+pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
     let short = |row: &&RequiredRow| row.enough == Enough::Open && row.operations.is_some();
     let short: Vec<&RequiredRow> = verdict.required.iter().filter(short).collect();
     if short.is_empty() || !verdict.settled {
