@@ -43,6 +43,13 @@ fn advised(out: &str, label: &str) -> String {
     command
 }
 
+fn a_store_that_is_named_needs_no_variable() {
+    let ground = Ground::new();
+    let runs = |words: &str| typed(&ground, &format!("STACKRACE_STORE= stackrace runs {words}"));
+    runs("--store s").ended(0);
+    runs("").ended(2).err_has("STACKRACE_STORE, is empty");
+}
+
 fn an_advised_command_finds_the_store_that_was_named() {
     let ground = Ground::new();
     let text = fs::read_to_string("tests/golden/fio/fio-3.41_randread.json").unwrap();
@@ -270,6 +277,7 @@ fn a_study_that_ships_is_advised_by_its_name() {
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         an_advised_command_finds_the_store_that_was_named,
+        a_store_that_is_named_needs_no_variable,
         a_store_that_is_a_file_is_refused_as_one,
         a_home_that_is_no_whole_path_is_no_place,
         values_below_zero_are_out_of_range,

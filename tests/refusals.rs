@@ -14,8 +14,9 @@ use crate::support::{Ground, Mounted, Said};
 use directories::{
     a_directory_one_may_not_write_to_is_refused, a_name_that_is_no_text_is_refused,
     directories_that_cannot_be_compared_are_refused,
-    directories_that_cannot_take_the_data_are_refused, memory_is_not_compared_with_a_disk, refused,
-    what_one_directory_cannot_be_asked_is_refused_with_the_nearest_choice,
+    directories_that_cannot_take_the_data_are_refused,
+    memory_alone_and_two_names_of_one_directory_are_refused, memory_is_not_compared_with_a_disk,
+    refused, what_one_directory_cannot_be_asked_is_refused_with_the_nearest_choice,
 };
 use options::{
     a_command_that_clients_cannot_measure_together_is_refused_before_it_is_tried,
@@ -388,6 +389,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         memory_is_not_compared_with_a_disk,
         a_name_that_is_no_text_is_refused,
         directories_that_cannot_take_the_data_are_refused,
+        memory_alone_and_two_names_of_one_directory_are_refused,
         a_directory_one_may_not_write_to_is_refused,
     ]
 }

@@ -219,9 +219,9 @@ fn judge(ground: &Ground, command: &Shown, columns: u16, colour: bool) {
         let mut goes_on = false;
         let mut wide = Vec::new();
         for (row, text) in (0..).zip(screen.rows(0, columns)) {
-            let begins = ["next ", "figures "]
+            let begins = ["next ", "figures ", "`stackrace "]
                 .iter()
-                .any(|word| text.starts_with(word));
+                .any(|word| text.trim_start().starts_with(word));
             of_command = begins || (of_command && goes_on);
             goes_on = screen.row_wrapped(row);
             if goes_on && !of_command {

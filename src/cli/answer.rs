@@ -5,6 +5,7 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
+use crate::commands::longer;
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{Enough, Placed, State, Verdict};
@@ -183,12 +184,15 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
     if let Some(failed) = mendable {
         let advice = match failed.next() {
             "" => format!(
-                "mend what {} failed of",
+                "mend what made {} fail",
                 named(record, failed.configuration)
             ),
             advice => advice.to_owned(),
         };
         return Some(format!("{advice}, then: {on}"));
+    }
+    if let Some(longer) = longer::advice(record, verdict) {
+        return Some(longer);
     }
     // One configuration is measured, and nothing about it is to be decided.
     let asked = record.head.configurations.len() > 1 || !verdict.required.is_empty();

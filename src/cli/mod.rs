@@ -206,6 +206,15 @@ fn tell_all(matches: &ArgMatches, store: Option<&Path>) {
     }
 }
 
+/// Refuses a store without a name: an empty variable would otherwise be reported without its own.
+fn is_a_store(named: Option<&Path>) -> Result<(), Failure> {
+    if !named.is_some_and(|dir| dir.as_os_str().is_empty()) {
+        return Ok(());
+    }
+    let text = "the store is named without a word: --store, or STACKRACE_STORE, is empty";
+    Err(Failure::usage(text).next("name a directory, or unset STACKRACE_STORE"))
+}
+
 fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     let defaults = match matches.subcommand_name() {
@@ -213,6 +222,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
+    is_a_store(common.store.as_deref())?;
     tell_all(matches, common.store.as_deref());
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {

@@ -342,11 +342,12 @@ pub(crate) fn comparable(
 ) -> Result<(Vec<ComparedPath>, Vec<String>, TakenDirs), Failure> {
     let sides = sides(host, &request.directories)?;
     let mut warnings = misleading(&sides);
+    warnings.extend(in_memory(&sides, request));
     let (taken, others) = TakenDirs::take(sides.iter().map(|side| side.path.as_path()));
     warnings.extend(others);
     if !warnings.is_empty() && !request.anyway {
         return Err(Failure::refused(warnings.join("\n       "))
-            .next("--anyway compares them all the same and keeps this with the result"));
+            .next("--anyway measures all the same and keeps this with the result"));
     }
     Ok((sides, warnings, taken))
 }
@@ -380,9 +381,15 @@ pub(crate) fn sides(
             ))
             .next("rename it, or give it a plain name: mount --bind DIR /mnt/NAME"));
         };
-        if sides.iter().any(|side| side.path == path) {
-            return Err(Failure::refused(format!("{text} is named twice"))
-                .next("compare two different directories"));
+        if let Some(other) = sides
+            .iter()
+            .find(|side| one_directory::is_one(&side.path, &path))
+        {
+            let why = match other.path == path {
+                true => format!("{text} is named twice"),
+                false => format!("{} and {text} are two names of one directory", other.text),
+            };
+            return Err(Failure::refused(why).next("compare two different directories"));
         }
         let mount = host
             .mount_of(&path)
@@ -438,6 +445,19 @@ fn misleading(sides: &[ComparedPath]) -> Vec<String> {
         reasons.push(format!("{} is {}{below} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
     }
     reasons
+}
+
+/// Why an answer on one directory would mislead: memory keeps nothing, whatever it answers and how fast.
+fn in_memory(sides: &[ComparedPath], request: &CompareRequest) -> Option<String> {
+    let asked = !request.required.is_empty()
+        || request.purpose.name != stackrace_study::purpose::ALL[0].name;
+    match sides {
+        [only] if asked && only.lies_on.is_in_memory() => Some(format!(
+            "{} lies in memory ({}), which keeps nothing when the machine is switched off: its figures say nothing about storage",
+            only.text, only.lies_on.file_system
+        )),
+        _ => None,
+    }
 }
 
 /// The text of the study that `compare` makes for these directories where nothing else is asked for.
@@ -574,5 +594,6 @@ fn short_names(sides: &[ComparedPath]) -> Vec<String> {
     }
 }
 
+mod one_directory;
 #[cfg(test)]
 mod tests;

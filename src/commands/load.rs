@@ -88,7 +88,11 @@ pub(crate) fn run(
     match &request.target {
         LoadTarget::Existing { path, bytes } => {
             check_existing(request, path, *bytes)?;
-            Ok(Load::new(request, Path::new(""), Some(path)).run(interrupt))
+            let host = LocalHost::new(Arc::new(|_| ()));
+            let watched = WatchedDirs::of_existing(&host, path)?;
+            let mut load = Load::new(request, Path::new(""), Some(path));
+            load.watched = Some(watched);
+            Ok(load.run(interrupt))
         }
         LoadTarget::Directory(directory) => {
             let host = LocalHost::new(Arc::new(|_| ()));

@@ -8,6 +8,7 @@ pub(crate) mod import;
 pub(crate) mod leftovers;
 pub(crate) mod load;
 pub(crate) mod load_target;
+pub(crate) mod longer;
 mod own_figures;
 pub(crate) mod own_program;
 pub(crate) mod remove;

@@ -73,7 +73,7 @@ pub(crate) fn advice(sides: &[RoomAt<'_>], of: impl Fn(u64) -> Result<Study, Fai
             "free space there, or give less data: --size {}MiB",
             size >> 20
         ),
-        None => "free space there, or name another directory".to_owned(),
+        None => "name a directory with more room".to_owned(),
     }
 }
 

@@ -30,6 +30,15 @@ impl<'a> WatchedDirs<'a> {
         })
     }
 
+    /// Looks at what a file lies in, or at a device itself.
+    ///
+    /// # Errors
+    /// It is not there, or it cannot be found out.
+    pub(crate) fn of_existing(host: &'a dyn Host, path: &Path) -> Result<Self, Failure> {
+        let holds = path.parent().filter(|_| path.is_file());
+        Self::of(host, &[holds.unwrap_or(path).to_path_buf()])
+    }
+
     /// Takes directories that were looked at already.
     pub(crate) fn known(host: &'a dyn Host, before: Vec<StorageIdentity>) -> Self {
         Self {
@@ -87,4 +96,25 @@ impl<'a> WatchedDirs<'a> {
 pub(crate) fn lies_on(host: &dyn Host, directory: &Path) -> Result<StorageIdentity, Failure> {
     let identity = host.identity_of(directory);
     identity.map_err(|error| Failure::refused(error.to_string()).next(error.next()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_machine::host::local::LocalHost;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_file_is_watched_by_what_it_lies_in() {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let held = tempfile::tempdir().unwrap();
+        let file = held.path().join("a");
+        std::fs::write(&file, "a").unwrap();
+        let mut watched = WatchedDirs::of_existing(&host, &file).ok().unwrap();
+        assert_eq!(watched.before[0].directory, held.path().to_string_lossy());
+        assert_eq!(watched.exchanged(), None);
+        watched.before[0].options = Some(vec!["commit=600".to_owned()]);
+        let told = watched.exchanged().unwrap();
+        assert!(told.contains("was mounted with commit=600"), "{told}");
+    }
 }

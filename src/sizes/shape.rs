@@ -20,6 +20,8 @@ const ROUNDS_KEPT: f64 = 0.8;
 /// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
 /// what lasts.
 const TRIAL_SECONDS: f64 = 1.2;
+/// Seconds a trial measures at most.
+const TRIAL_SECONDS_MOST: f64 = 30.0;
 /// Seconds from the end of a trial to the start of the next one, where the data are there.
 const BETWEEN: f64 = 0.02;
 /// A directory that takes so many times as long as the fastest one is named where time is short.
@@ -105,7 +107,14 @@ impl Shape {
     /// Seconds of a trial so that so many rounds of so many workloads fit.
     fn each(&self, rounds: f64, parts: usize) -> f64 {
         let each = self.time * MEASURING_SHARE / (rounds * (self.sides * parts) as f64);
-        each.clamp(TRIAL_SECONDS, 30.0)
+        each.clamp(TRIAL_SECONDS, TRIAL_SECONDS_MOST)
+    }
+
+    /// The time, s, that `check` must be given so that the trials of so many workloads last so long; `None` if no time
+    /// makes them last that long.
+    pub(crate) fn time_required(trial_seconds: f64, parts: usize) -> Option<f64> {
+        let time = trial_seconds * ROUNDS_REQUIRED * parts as f64 / MEASURING_SHARE;
+        (trial_seconds <= TRIAL_SECONDS_MOST).then_some(time)
     }
 
     /// The workloads with the least there is, where their sizes are not known.

@@ -264,3 +264,27 @@ pub(super) fn a_directory_one_may_not_write_to_is_refused() {
         .err_has("a directory you may write to");
     untouched(&ground, &said);
 }
+
+pub(super) fn memory_alone_and_two_names_of_one_directory_are_refused() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    let memory = ground.make_dir("memory");
+    tool("mount", &["-t", "tmpfs", "none", memory.to_str().unwrap()]);
+    refused(
+        &ground,
+        &["check", "memory", "--for", "etcd"],
+        3,
+        &["/memory lies in memory (tmpfs)", "--anyway measures all"],
+    );
+    tool("umount", &[memory.to_str().unwrap()]);
+    let (one, other) = (ground.make_dir("one"), ground.make_dir("other"));
+    let other = other.to_str().unwrap();
+    tool("mount", &["--bind", one.to_str().unwrap(), other]);
+    refused(
+        &ground,
+        &["compare", "one", "other", "--anyway"],
+        3,
+        &["/one and ", "/other are two names of one directory"],
+    );
+    tool("umount", &[other]);
+}

@@ -73,3 +73,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn memory_is_refused_where_something_is_asked_of_storage() {
+    let directories = ["/srv/a".into(), "/srv/b".into()];
+    let on = |file_system: &str, count: usize| {
+        let mut sides = sides_of(&directories[..count]);
+        for side in &mut sides {
+            file_system.clone_into(&mut side.lies_on.file_system);
+        }
+        sides
+    };
+    let plain = request_for(&directories[..1]);
+    let purpose = CompareRequest {
+        purpose: stackrace_study::purpose::find("etcd").unwrap(),
+        ..request_for(&directories[..1])
+    };
+    let required = CompareRequest {
+        required: vec![RequiredBound {
+            metric: "fsync latency p99".to_owned(),
+            bound: "<= 10 ms".to_owned(),
+            source: None,
+        }],
+        ..request_for(&directories[..1])
+    };
+    assert_eq!(in_memory(&on("tmpfs", 1), &plain), None);
+    assert_eq!(in_memory(&on("ext4", 1), &required), None);
+    assert_eq!(in_memory(&on("tmpfs", 2), &required), None);
+    for asked in [&purpose, &required] {
+        let said = in_memory(&on("tmpfs", 1), asked).unwrap();
+        assert!(said.starts_with("/srv/a lies in memory (tmpfs)"), "{said}");
+    }
+}

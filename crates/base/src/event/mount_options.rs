@@ -106,9 +106,19 @@ pub(super) fn changed(was: &[String], now: &[String]) -> Option<(String, String)
     let (gone, new) = (alone(was, now), alone(now, was));
     match (&*gone, &*new) {
         ("", "") => None,
-        ("", new) => Some((format!("without {new}"), format!("with {new}"))),
-        (gone, "") => Some((format!("with {gone}"), format!("without {gone}"))),
+        ("", new) => Some((lacking(new), format!("with {new}"))),
+        (gone, "") => Some((format!("with {gone}"), lacking(gone))),
         (gone, new) => Some((format!("with {gone}"), format!("with {new}"))),
+    }
+}
+
+/// The words for a mount that has none of these: without `nobarrier` it has `barrier`.
+fn lacking(options: &str) -> String {
+    let opposite = |option| Some(str::strip_prefix(option, "no")?).filter(|it| !it.contains('='));
+    let opposites: Option<Vec<&str>> = options.split(',').map(opposite).collect();
+    match opposites {
+        Some(opposites) => format!("with {}", opposites.join(",")),
+        None => format!("without {options}"),
     }
 }
 
@@ -140,7 +150,11 @@ mod tests {
             "rsize=65536",
             "an_option_of_next_year",
         ] {
-            let [with, without] = ["with", "without"].map(|how| format!("{how} {option}"));
+            let with = format!("with {option}");
+            let without = match option.strip_prefix("no") {
+                Some(opposite) => format!("with {opposite}"),
+                None => format!("without {option}"),
+            };
             let (on, off) = (format!("rw,{option}"), "rw,stripe=8,seclabel");
             assert_eq!(said(&on, &on), None);
             let both = (without.clone(), with.clone());

@@ -116,7 +116,7 @@ impl RequiredRow {
         let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
         few.map_or(String::new(), |(count, quantile)| {
             let (word, needed) = (quantile.word, quantile.needed);
-            format!("; a trial has only {count} operations, and {word} takes {needed}: give it more time")
+            format!("; a trial has only {count} operations, and {word} takes {needed}: longer trials would tell, further rounds would not")
         })
     }
 }
@@ -253,10 +253,22 @@ pub(super) fn is_closed(rows: &[RequiredRow], configuration: usize) -> bool {
     of(rows, configuration) != Enough::Open || open.count() == 0
 }
 
-/// Returns true if all that is required is answered, of the configurations that are still measured.
+/// Returns true if further rounds would answer nothing more of what is required, of the configurations that are still
+/// measured. Where none is, nothing was answered.
 pub(super) fn closed(rows: &[RequiredRow], table: &ObservationTable<'_>) -> bool {
-    let mut live = (0..table.configurations()).filter(|c| table.live(*c));
-    live.all(|configuration| is_closed(rows, configuration))
+    let mut live = live(table).peekable();
+    let left = rows.is_empty() || live.peek().is_some();
+    left && live.all(|configuration| is_closed(rows, configuration))
+}
+
+/// Returns true if all that is still open is so because trials have too few operations.
+pub(super) fn too_short(rows: &[RequiredRow], table: &ObservationTable<'_>) -> bool {
+    let open = |configuration| of(rows, configuration) == Enough::Open;
+    closed(rows, table) && live(table).any(open)
+}
+
+fn live(table: &ObservationTable<'_>) -> impl Iterator<Item = usize> {
+    (0..table.configurations()).filter(|c| table.live(*c))
 }
 
 /// The answer of one configuration: it meets all, fails one, or neither is certain.
@@ -323,9 +335,19 @@ pub(super) fn sentence(rows: &[RequiredRow], evidence: &Evidence<'_>) -> String 
     }
     let cheapest = cheapest(&meets, &open, evidence);
     // With one configuration and one bound, the figure is the answer.
-    match rows {
+    let said = match rows {
         [only] => format!("{}: {}.", parts.join("; "), only.words()),
         _ => format!("{}.{cheapest}", parts.join("; ")),
+    };
+    let lost = evidence.in_memory.iter().filter_map(|at| names.get(*at));
+    let lost: Vec<&str> = lost.copied().collect();
+    match lost.is_empty() {
+        true => said,
+        false => format!(
+            "{} {} in memory: nothing there is kept when the machine is switched off. {said}",
+            listed_names(&lost),
+            plural(&lost, "lies", "lie")
+        ),
     }
 }
 
@@ -351,7 +373,11 @@ fn cheapest(meets: &[&str], open: &[&str], evidence: &Evidence<'_>) -> String {
         false => format!("; {} would be cheaper", listed_names(&cheaper)),
     };
     format!(
-        " The cheapest that meets it is {} ({}){unsure}.",
+        " The cheapest that {} {} ({}){unsure}.",
+        match names.len() {
+            1 => "meets it is",
+            _ => "meet it are",
+        },
         listed_names(&names),
         least.words()
     )

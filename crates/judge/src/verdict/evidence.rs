@@ -34,6 +34,8 @@ pub struct Evidence<'a> {
     pub imported: bool,
     /// Nothing is measured any more, unless the run is resumed.
     pub ended: bool,
+    /// Configurations of which something is required and that lie in memory, by index.
+    pub in_memory: Vec<usize>,
 }
 
 /// Configurations that are measured no more, each with the number of complete rounds it took part in.
@@ -54,6 +56,17 @@ pub(super) fn out(marks: &RunMarks<'_>) -> Vec<(usize, u32)> {
         }
     }
     dropped
+}
+
+/// Those of which something is required, and which lie in memory.
+fn in_memory(record: &Record) -> Vec<usize> {
+    let head = &record.head;
+    let all = match head.decide.required.is_empty() {
+        true => 0..0,
+        false => 0..head.configurations.len(),
+    };
+    let lost = |it: &usize| record.lies_on(*it).iter().any(|on| on.is_in_memory());
+    all.filter(lost).collect()
 }
 
 /// A configuration that cannot be measured.
@@ -103,6 +116,7 @@ impl<'a> Evidence<'a> {
             set_ups: SetUps::of(&record.lines),
             imported: marks.imported(),
             ended: record.ended().is_some(),
+            in_memory: in_memory(record),
         }
     }
 

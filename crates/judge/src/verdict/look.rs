@@ -33,7 +33,8 @@ pub struct CheckAnswer {
     pub state: State,
     /// Meaning of each primary comparison, over all workloads.
     pub words: Vec<VerdictWord>,
-    /// What is open is so because the figures are too coarse: no number of rounds would answer it.
+    /// What is open is so because the figures are too coarse, or of too few operations: no number of rounds would
+    /// answer it.
     pub too_coarse: bool,
 }
 
@@ -55,6 +56,7 @@ pub struct Look<'a> {
     pub(super) state: State,
     pub(super) settled: bool,
     pub(super) too_coarse: bool,
+    too_short: bool,
     pub(super) by_workload: bool,
     pub(super) checked_at: Option<u32>,
     pub(super) more: Option<More>,
@@ -83,12 +85,14 @@ impl<'a> Look<'a> {
         // What was imported is looked at once, whole, and never judged.
         let checked = rounds(&table) >= FIRST_LOOK && !evidence.imported;
         let settled = checked && answers(&table, &overall, &ranking, &required);
+        let too_short = settled && enough::too_short(&required, &table);
         let ranks = evidence.head.decide.comparison.is_none();
         let mut look = Self {
             rankings: rankings(&table, shares.workload),
             configurations: rows::rows(&table, &overall, ranks),
-            state: outlook::state(&table, checked, settled),
+            state: outlook::state(&table, checked, settled && !too_short),
             settled,
+            too_short,
             too_coarse: checked && outlook::too_coarse(&table, &overall, &ranking),
             by_workload: false,
             checked_at: checked.then_some(rounds(&table)),
@@ -130,7 +134,7 @@ impl<'a> Look<'a> {
             sentence: self.sentence(),
             state: self.state,
             words: self.overall.iter().map(|c| c.word).collect(),
-            too_coarse: self.too_coarse && !self.settled,
+            too_coarse: self.too_short || self.too_coarse && !self.settled,
         }
     }
 

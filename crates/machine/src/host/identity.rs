@@ -6,7 +6,7 @@ use super::{HostError, MountInfo, reading, storage_settings};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity, comparable_options};
 use stackrace_engine::system;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -67,9 +67,18 @@ pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity,
     let cannot = |error: rustix::io::Errno| {
         HostError::path("find out what holds", path, std::io::Error::from(error))
     };
-    let flags = system::PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let is_device = is_block_device(path);
+    let kind = match is_device {
+        true => OFlags::empty(),
+        false => OFlags::DIRECTORY,
+    };
+    let flags = system::PLACE_ONLY | kind | OFlags::CLOEXEC;
     let held = rustix::fs::open(path, flags, Mode::empty()).map_err(cannot)?;
-    let mount = reading::mount_of_open(&held, path, mounts)?;
+    let mut mount = reading::mount_of_open(&held, path, mounts)?;
+    if is_device {
+        // Nothing between it and who uses it: what is below, and how that is set, is its own.
+        mount.source = path.into();
+    }
     let id = rustix::fs::fstatvfs(&held).map_or(0, |space| space.f_fsid);
     let about = std::fs::File::from(held)
         .metadata()
@@ -90,6 +99,10 @@ pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity,
         settings: storage_settings::of(path, &mount),
         ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
+}
+
+fn is_block_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device())
 }
 
 /// The same of the settings of a loop device as the kernel tells them: `loop/dio`, `queue/logical_block_size`.
@@ -148,7 +161,22 @@ fn uuid(mount: &MountInfo) -> Option<String> {
 mod tests {
     use super::super::Host;
     use super::super::local::LocalHost;
+    use std::path::Path;
     use std::sync::Arc;
+
+    #[test]
+    fn a_device_has_the_settings_of_its_own_queue() {
+        let names = std::fs::read_dir("/sys/block").into_iter().flatten();
+        let names = names.filter_map(|it| it.ok()?.file_name().into_string().ok());
+        for name in names {
+            let path = Path::new("/dev").join(&name);
+            if super::is_block_device(&path) {
+                let told = super::here(&path, &[]).unwrap();
+                let read_ahead = format!("read_ahead_kb of {name}");
+                assert!(told.settings.contains_key(&read_ahead), "{told:?}");
+            }
+        }
+    }
 
     #[test]
     fn a_number_that_is_drawn_at_each_mount_is_no_identity() {

@@ -1,6 +1,5 @@
 //! The command line: what was typed, checked for form alone.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -58,14 +57,6 @@ Exit codes:
     7  worse than allowed (gate, check)
   130  interrupted; what was measured is kept";
 
-/// A directory that was named. An empty variable would otherwise be reported without its name.
-fn directory(text: OsString) -> Result<PathBuf, &'static str> {
-    match text.is_empty() {
-        true => Err("it is empty: name a directory, or unset STACKRACE_STORE"),
-        false => Ok(text.into()),
-    }
-}
-
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Common {
@@ -77,7 +68,8 @@ pub struct Common {
         value_name = "DIR",
         env = "STACKRACE_STORE",
         hide_env_values = true,
-        value_parser = OsStringValueParser::new().try_map(directory),
+        // An empty one is refused where it is used: the variable may be empty while the option names a store.
+        value_parser = OsStringValueParser::new().map(PathBuf::from),
         display_order = 900
     )]
     pub store: Option<PathBuf>,

@@ -6,6 +6,7 @@
 use stackrace_base::unit::ShownPath;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::place::machine_options::unable;
@@ -51,11 +52,17 @@ impl TakenDirs {
     ) -> (Self, Vec<String>) {
         let mut taken = Self::default();
         let mut others = Vec::new();
+        let mut known = BTreeSet::new();
         for directory in directories {
             // What cannot be opened is refused elsewhere, with its reason.
             let Ok(opened) = File::open(directory) else {
                 continue;
             };
+            // Two names of one directory: this run does not stand in its own way.
+            let number = opened.metadata().map(|it| (it.dev(), it.ino())).ok();
+            if number.is_some_and(|number| !known.insert(number)) {
+                continue;
+            }
             let lock = || flock(&opened, how);
             match patiently(lock, |locked| *locked == Err(Errno::WOULDBLOCK)) {
                 Ok(()) => taken.locks.push(opened),
@@ -154,6 +161,10 @@ mod tests {
         let (_, others) = TakenDirs::of_study(&path, true).ok().unwrap();
         assert_eq!(others.len(), 1);
         drop(first);
+        // Two names of one directory are no two runs.
+        let twice = [path[0].clone(), path[0].join(".")];
+        let taken = TakenDirs::of_study(&twice, false);
+        assert!(taken.is_ok_and(|(_, others)| others.is_empty()));
         assert!(TakenDirs::of_study(&path, false).is_ok());
     }
 

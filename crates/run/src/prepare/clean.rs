@@ -10,6 +10,7 @@ use crate::prepare::context::Context;
 use crate::prepare::permission;
 use crate::prepare::temporary;
 use crate::prepare::undoing;
+use stackrace_base::event::again;
 use stackrace_base::failure::Failure;
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::{Clock, SystemClock};
@@ -42,6 +43,11 @@ impl std::fmt::Display for Cleaned {
             Self::Undone(what) => write!(f, "undone: {what}"),
             Self::Failed(what, why) => write!(f, "not undone: {what}: {why}"),
             Self::Live(why) => write!(f, "left alone: {why}"),
+            Self::Refused(why, next) if next.is_empty() => write!(
+                f,
+                "left alone: {why}\n  next: mend that, then: {}",
+                again(&["clean"])
+            ),
             Self::Refused(why, next) => write!(f, "left alone: {why}\n  next: {next}"),
             Self::Busy(path, command) => {
                 let path = path.shown();
@@ -274,4 +280,18 @@ fn journals(context: &Context) -> Result<Vec<Result<PathBuf, Cleaned>>, Failure>
         }
     }
     Ok(journals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_alone_has_a_command_to_do_next() {
+        let told = Cleaned::Refused("Read-only file system".to_owned(), String::new()).to_string();
+        assert!(
+            told.ends_with("next: mend that, then: stackrace clean"),
+            "{told}"
+        );
+    }
 }

@@ -20,7 +20,7 @@ use stackrace_study::study::{Configuration, Provision, RoundOrder, Study};
 pub enum Reason {
     /// The question is answered.
     Decided,
-    /// The figures are too coarse for what is open: no further round would change that.
+    /// The figures are too coarse for what is open, or of too few operations: no further round would change that.
     Resolution,
     /// All rounds the study allows are done.
     Rounds,

@@ -18,11 +18,19 @@ pub fn value(metric_unit: &str, value: f64) -> String {
     unit::of_metric(metric_unit, value)
 }
 
+/// An interval that tells no more than that there is a value.
+const TOO_WIDE: &str = "[too wide]";
+/// The same of a value whose ends differ by more than this factor.
+const VALUE_WIDE: f64 = 1000.0;
+
 /// The interval in brackets; its unit is left out where it is that of the estimate.
 pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
     // One value has no interval: empty brackets would look like one.
     if !interval.low.is_finite() && !interval.high.is_finite() {
         return MISSING.to_owned();
+    }
+    if interval.low > 0.0 && interval.high / interval.low > VALUE_WIDE {
+        return TOO_WIDE.to_owned();
     }
     let texts = [interval.estimate, interval.low, interval.high].map(|end| value(metric_unit, end));
     let [estimate, low, high] = texts.each_ref().map(|text| split(text));
@@ -77,7 +85,7 @@ pub(super) fn ratio_range(interval: Interval) -> String {
     }
     let holds_one = (interval.low..=interval.high).contains(&1.0);
     if holds_one && interval.high / interval.low > WIDE {
-        return "[too wide]".to_owned();
+        return TOO_WIDE.to_owned();
     }
     format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
 }
@@ -163,6 +171,17 @@ mod tests {
                 MISSING
             ]
         );
+    }
+
+    #[test]
+    fn an_interval_from_bytes_to_terabytes_is_shown_in_words() {
+        let of = |low, high| Interval {
+            estimate: 1e6,
+            low,
+            high,
+        };
+        assert_eq!(range("B/s", of(29.4, 150e12)), "[too wide]");
+        assert_eq!(range("B/s", of(0.5e6, 2e6)), "[500 kB/s, 2.00 MB/s]");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod clients;
 mod content;
 mod cost;
 mod csv;
+mod cut;
 mod diff;
 mod durability;
 mod effects;

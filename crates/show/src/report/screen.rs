@@ -64,10 +64,35 @@ pub fn wrap_whole(text: &str, width: usize) -> Vec<String> {
     folded(text, width, |_| true)
 }
 
-/// Breaks a text into lines at blanks. A path longer than a line stays whole, so that it can be copied; any other word
-/// is broken. Columns are counted as terminals do (East Asian characters take two).
+/// A space within a command that a reader is to type.
+const IN_COMMAND: char = '\u{202f}';
+
+/// Returns true if a quoted command is this program's, which a reader is to type.
+pub(super) fn is_typed(quoted: &str) -> bool {
+    matches!(quoted.split(' ').next(), Some("stackrace" | "sudo"))
+}
+
+/// A text whose quoted commands of this program are one word each.
+fn with_whole_commands(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| {
+        // Every second part stands between two marks.
+        match at % 2 == 1 && is_typed(part) {
+            true => part.replace(' ', &IN_COMMAND.to_string()),
+            false => part.to_owned(),
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// Breaks a text into lines at blanks. A path longer than a line stays whole, and so does a quoted command of this
+/// program, so that it can be copied; any other word is broken. Columns are counted as terminals do (East Asian characters take two).
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    folded(text, width, |word| word.contains('/'))
+    let kept = |word: &str| word.contains(['/', IN_COMMAND]);
+    let mut lines = folded(&with_whole_commands(text), width, kept);
+    for line in &mut lines {
+        *line = line.replace(IN_COMMAND, " ");
+    }
+    lines
 }
 
 fn folded(text: &str, width: usize, stays_whole: fn(&str) -> bool) -> Vec<String> {
@@ -126,6 +151,16 @@ mod tests {
         assert_eq!(lines, ["a", &long, &long, "xxxxx b"]);
         assert_eq!(wrap("日本語日本語", 5), ["日本", "語日", "本語"]);
         assert_eq!(wrap("日", 1), ["日"]);
+    }
+
+    #[test]
+    fn a_command_to_type_has_a_line_of_its_own() {
+        let command = "`stackrace resume 2026-11-29T23-00-a --store /srv/s --until-decided`";
+        let lines = wrap(&format!("not yet: {command} would take 8 s"), 40);
+        assert_eq!(lines, ["not yet:", command, "would take 8 s"]);
+        // One that failed is told, not typed.
+        let lines = wrap("`mkfs -t ext4 -b 4096 disk` failed", 20);
+        assert_eq!(lines, ["`mkfs -t ext4 -b", "4096 disk` failed"]);
     }
 
     #[test]

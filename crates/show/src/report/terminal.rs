@@ -5,6 +5,7 @@ use super::audited;
 use super::clients;
 use super::content::{self, TextRow, TextTable};
 use super::cost;
+use super::cut::{beginning, closed, with_short_commands};
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
@@ -95,79 +96,20 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     let mut facts = Page::new(options);
     let text = content::facts(record, verdict).join(" · ");
     facts.labelled_at_most("", Style::Plain, &text, 3);
-    let room = lines_max.saturating_sub(tail.lines() + answer.lines() + facts.lines());
+    // One line says how many sentences are left out.
+    let left_out = usize::from(!verdict.details.is_empty());
+    let room = lines_max.saturating_sub(tail.lines() + answer.lines() + facts.lines() + left_out);
     let ranking = ranking(record, verdict, options, room);
-    let mut room = room.saturating_sub(ranking.lines());
-    for detail in &verdict.details {
-        let mut one = Page::new(options);
-        one.labelled("", Style::Plain, detail);
-        if one.lines() > room {
-            break;
-        }
-        room -= one.lines();
-        answer.text.append(one.text);
-    }
+    answer.details(
+        verdict,
+        options,
+        left_out + room.saturating_sub(ranking.lines()),
+    );
     let mut text = answer.text;
     for part in [facts.text, ranking.text, tail.text] {
         text.append(part);
     }
     text
-}
-
-/// Letters of a quoted command that are kept where room is short: its beginning, and its end.
-const COMMAND_KEPT: (usize, usize) = (40, 20);
-
-/// A text whose long quoted commands have lost their middle.
-fn with_short_commands(text: &str) -> String {
-    let (first, last) = COMMAND_KEPT;
-    let parts = text.split('`').enumerate().map(|(at, part)| {
-        let letters: Vec<char> = part.chars().collect();
-        // Every second part stands between two marks.
-        if at % 2 == 0 || letters.len() <= first + last + 3 {
-            return part.to_owned();
-        }
-        let (begins, ends) = (&letters[..first], &letters[letters.len() - last..]);
-        let text = |letters: &[char]| letters.iter().collect::<String>();
-        format!("{} … {}", text(begins).trim_end(), text(ends).trim_start())
-    });
-    parts.collect::<Vec<_>>().join("`")
-}
-
-/// The longest beginning of a text that fits with what comes behind it, and ends where a sentence, a clause or an item
-/// of it ends; `None` if not even the first one fits.
-fn beginning(text: &str, behind: &str, width: usize, lines_max: usize) -> Option<String> {
-    let mut open = 0_i32;
-    let mut quoted = false;
-    let mut ends = Vec::new();
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '`' => quoted = !quoted,
-            '(' | '[' if !quoted => open += 1,
-            ')' | ']' if !quoted => open -= 1,
-            _ => {}
-        }
-        // A command ends no sentence, whatever it is made of.
-        if quoted {
-            continue;
-        }
-        let rest = &text[at..];
-        // A full stop within a number or a name has no blank behind it.
-        if open == 0 && rest.starts_with(". ") {
-            ends.push(at + 1);
-        } else if open == 0 && (rest.starts_with("; ") || rest.starts_with(" · ")) {
-            ends.push(at);
-        }
-    }
-    let texts = ends.iter().rev().map(|end| {
-        // A list of which a part is left out must not look whole.
-        let stop = match behind.is_empty() && text[*end..].starts_with(';') {
-            true => "; …",
-            false => "",
-        };
-        format!("{}{stop}{behind}", &text[..*end])
-    });
-    let mut fitting = texts.filter(|text| wrap(text, width).len() <= lines_max);
-    fitting.next()
 }
 
 /// The overall table, or that of the only workload, with as many rows as fit.
@@ -276,6 +218,22 @@ impl Page {
             State::Undecided | State::TooFew | State::Unpaired => Style::Strong,
         };
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
+    }
+
+    /// As many further sentences as fit so many lines, and how many do not.
+    fn details(&mut self, verdict: &Verdict, options: &ReportOptions, mut room: usize) {
+        for (at, detail) in verdict.details.iter().enumerate() {
+            let mut one = Self::new(options);
+            one.labelled("", Style::Plain, detail);
+            let left = verdict.details.len() - at - 1;
+            if one.lines() + usize::from(left > 0) > room {
+                let more = format!("{} more with the figures", left + 1);
+                self.labelled("", Style::Plain, &more);
+                break;
+            }
+            room -= one.lines();
+            self.text.append(one.text);
+        }
     }
 
     fn tables(&mut self, record: &Record, verdict: &Verdict, options: &ReportOptions) {
@@ -423,6 +381,8 @@ impl Page {
                     let mark = format!(" …{behind}");
                     let mut lines = wrap(&text, width - columns_of(&mark).min(width / 2));
                     lines.truncate(lines_max);
+                    let brackets = closed(&lines.join(" "));
+                    let mark = format!(" …{brackets}{behind}");
                     let last = lines.last_mut().into_iter();
                     last.for_each(|line| line.push_str(&mark));
                     lines

@@ -128,6 +128,15 @@ fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
         }
         let proof = evidence(&head, &data, 20);
         let verdict = judge(&proof);
+        // Nothing is decided that is open, also where no further round would decide it.
+        let open = verdict.enough() == Some(Enough::Open);
+        assert_eq!(
+            verdict.state != State::Decided,
+            open,
+            "{}",
+            verdict.sentence
+        );
+        assert_eq!(Look::at(&proof).answer().too_coarse, open);
         (verdict.enough(), may_stop(&proof), verdict.sentence)
     };
     assert_eq!(answered(5.0, 1000).0, Some(Enough::Meets));
@@ -136,7 +145,7 @@ fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
     assert_eq!(enough, Some(Enough::Open));
     assert!(stops, "further rounds are not longer: {said}");
     assert!(
-        said.contains("only 999 operations, and p99 takes 1000: give it more time"),
+        said.contains("only 999 operations, and p99 takes 1000: longer trials would tell"),
         "{said}"
     );
 }
@@ -160,7 +169,7 @@ fn the_cheapest_that_meets_it_is_named_with_cheaper_ones_that_may() {
     head.configurations[3].cost = head.configurations[0].cost.clone();
     let sentence = said(&head);
     assert!(
-        sentence.contains("The cheapest that meets it is a and d (73 EUR)"),
+        sentence.contains("The cheapest that meet it are a and d (73 EUR)"),
         "{sentence}"
     );
 }
@@ -193,4 +202,36 @@ fn a_figure_that_never_moves_is_doubted_where_it_is_required_too() {
             moves.sentence
         );
     }
+}
+
+#[test]
+fn a_single_configuration_that_failed_is_not_decided() {
+    let head = asked(&[&["a"]]);
+    let mut data = devices(&[5.0], 1);
+    data.truncate(3);
+    data.push(Observation {
+        round: 4,
+        ..Observation::unmeasured(Ended::Failed {
+            error: "it was mounted otherwise".to_owned(),
+        })
+    });
+    let proof = Evidence {
+        dropped: vec![(0, 3)],
+        ..evidence(&head, &data, 3)
+    };
+    assert!(!may_stop(&proof), "{}", judge(&proof).sentence);
+}
+
+#[test]
+fn an_answer_on_memory_begins_with_what_is_lost() {
+    let head = asked(&[&["a"]]);
+    let data = devices(&[5.0], 1);
+    let proof = Evidence {
+        in_memory: vec![0],
+        ..evidence(&head, &data, 20)
+    };
+    let said = judge(&proof).sentence;
+    let first =
+        "a lies in memory: nothing there is kept when the machine is switched off. a meets it: ";
+    assert!(said.starts_with(first), "{said}");
 }

@@ -126,6 +126,7 @@ pub(super) fn evidence<'a>(
         round_seconds: Some(10.0),
         imported: false,
         ended: false,
+        in_memory: Vec::new(),
     }
 }
 

@@ -1,0 +1,138 @@
+//! Advice where trials have too few operations: no further round makes them longer, another run does.
+
+use crate::commands::compare::COMPARE;
+use crate::sizes::shape::Shape;
+use stackrace_base::event::{NamedQuantile, Observation, shell};
+use stackrace_judge::verdict::{Enough, RequiredRow, Verdict};
+use stackrace_results::record::Record;
+
+/// Operations are fewer in one trial than in another.
+const TO_SPARE: f64 = 1.25;
+/// Options of `check` that say how long its trials last.
+const LENGTHS: [&str; 2] = ["--time", "--size"];
+
+/// The command that begins anew with trials that are long enough; `None` if they are, or more rounds are to come first.
+pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
+    let short = |row: &&RequiredRow| row.enough == Enough::Open && row.operations.is_some();
+    let short: Vec<&RequiredRow> = verdict.required.iter().filter(short).collect();
+    if short.is_empty() || !verdict.settled {
+        return None;
+    }
+    let head = &record.head;
+    let lacking = short.iter().filter_map(|row| seconds(record, row));
+    let time = match head.study_name == COMPARE {
+        true => Shape::time_required(lacking.fold(0.0, f64::max), workloads(record)),
+        false => None,
+    };
+    Some(match time {
+        Some(time) => {
+            let mut command = without_lengths(&head.command);
+            command.extend(["--time".to_owned(), format!("{}s", time.ceil())]);
+            format!("begin anew with longer trials: {}", shell(&command))
+        }
+        None if head.study_name == COMPARE => {
+            let study = shell(&[&head.command[..], &["--print-study".to_owned()]].concat());
+            format!("let the trials of its study last longer: {study}")
+        }
+        None => format!(
+            "let the trials of the study last longer, then begin anew: {}",
+            shell(&head.command)
+        ),
+    })
+}
+
+/// Seconds that a trial must last for what is required.
+fn seconds(record: &Record, row: &RequiredRow) -> Option<f64> {
+    let needed = NamedQuantile::of(&row.metric.name)?.needed as f64;
+    let mut heads = record.head.workloads.iter();
+    let workload = heads.position(|it| it.name == row.workload)?;
+    let measured = |trial: &&Observation| {
+        (trial.workload, trial.configuration) == (workload, row.configuration)
+    };
+    let lasted = record.trials().filter(measured).map(|trial| {
+        let phases = trial.phases.iter().map(|phase| phase.elapsed_ns);
+        phases.sum::<u64>() as f64 / 1e9
+    });
+    let lasted = lasted.fold(0.0, f64::max);
+    Some(lasted * needed / row.operations? as f64 * TO_SPARE)
+}
+
+/// Workloads of which something is required, which share the time.
+fn workloads(record: &Record) -> usize {
+    let required = record.head.decide.required.iter();
+    let mut all: Vec<usize> = required.map(|it| it.workload).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
+}
+
+fn without_lengths(command: &[String]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = command.iter();
+    while let Some(word) = words.next() {
+        let name = word.split('=').next().unwrap_or_default();
+        if !LENGTHS.contains(&name) {
+            left.push(word.clone());
+        } else if name == word {
+            words.next();
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::{BoundSide, Requirement};
+    use stackrace_judge::verdict::{Evidence, judge};
+    use stackrace_results::record::sample;
+
+    #[test]
+    fn trials_of_too_few_operations_are_advised_to_last_longer() {
+        let shape = sample::SampleShape {
+            configurations: vec![("d".into(), vec!["d".into()])],
+            comparison: None,
+            ..sample::small()
+        };
+        let mut record = sample::record(&shape);
+        let said = |record: &Record| advice(record, &judge(&Evidence::of(record)));
+        // A trial has 4000 reads: enough for p99, too few for p99.9.
+        record.head.workloads[1].metrics[3].name = "read latency p99".to_owned();
+        record.head.decide.required = vec![Requirement {
+            workload: 1,
+            metric: 3,
+            limit: BoundSide::AtMost,
+            bound: 1e18,
+        }];
+        assert_eq!(said(&record), None);
+        record.head.workloads[1].metrics[3].name = "read latency p99.9".to_owned();
+        let any = said(&record).unwrap();
+        assert!(any.contains("then begin anew: "), "{any}");
+        record.head.study_name = COMPARE.to_owned();
+        record.head.command = ["stackrace", "check", "d", "--time", "1s"]
+            .map(str::to_owned)
+            .into();
+        let checked = said(&record).unwrap();
+        let own = checked.contains("stackrace check d --time 1s --print-study");
+        let longer = checked.contains(" longer trials: stackrace check d --time ");
+        assert!(own || longer, "{checked}");
+    }
+
+    #[test]
+    fn the_command_says_its_time_once() {
+        let command = [
+            "stackrace",
+            "check",
+            "d",
+            "--time",
+            "9s",
+            "--size=1MiB",
+            "--quiet",
+        ];
+        let left = without_lengths(&command.map(str::to_owned));
+        assert_eq!(left, ["stackrace", "check", "d", "--quiet"]);
+        // As long as trials would last with this time.
+        assert_eq!(Shape::time_required(8.0, 2), Some(180.0));
+        assert_eq!(Shape::time_required(31.0, 1), None);
+    }
+}
