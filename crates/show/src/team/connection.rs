@@ -1,6 +1,6 @@
 //! A connection, with errors that say what to do.
 
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ fn encrypted(address: &TeamAddress) -> Result<MakeRustlsConnect, Failure> {
     };
     let text = FILE_MAX
         .read(&path)
-        .map_err(|error| cannot(error.to_string()))?;
+        .map_err(|error| cannot(error.in_words()))?;
     // Only these: a certificate that is not signed by one of them is refused.
     let mut roots = RootCertStore::empty();
     // Systems list a few that no library understands: those are left out.
@@ -111,9 +111,13 @@ pub(super) fn failed(tried: &str, address: &TeamAddress, error: &Error) -> Failu
     let said = match error.as_db_error() {
         Some(said) => said.message().chars().take(WORDS_MAX).collect(),
         // The library's own text names no cause; that is one level below.
-        None => {
-            std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
-        }
+        None => std::error::Error::source(error).map_or_else(
+            || error.to_string(),
+            |cause| match cause.downcast_ref::<std::io::Error>() {
+                Some(of_system) => of_system.in_words(),
+                None => cause.to_string(),
+            },
+        ),
     };
     let what = format!("cannot {tried} {}: {}", address.shown, said.escape_debug());
     Failure::unable(what).next(advice(address, error))
