@@ -27,7 +27,22 @@ const SHARED: [&str; 18] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 26] = [
+const ELSEWHERE: [(&str, &[&str], &str); 28] = [
+    (
+        "crates/base/src/event/identity.rs",
+        &["tmpfs"],
+        "a type of the kernel's that ends when it is unmounted",
+    ),
+    (
+        "crates/base/src/event/mount_options.rs",
+        &["devices"],
+        "an option of mounts in ZFS",
+    ),
+    (
+        "crates/machine/src/host/storage_settings.rs",
+        &["overlay", "queue"],
+        "a type of the kernel's, and a directory of sysfs",
+    ),
     (
         "crates/judge/src/audit/across/space.rs",
         &["age"],
@@ -75,11 +90,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 26] = [
         "crates/judge/src/audit/reading.rs",
         &["bcache", "loop", "md", "drbd"],
         "names of the kernel's devices in a record",
-    ),
-    (
-        "crates/machine/src/host/identity.rs",
-        &["overlay"],
-        "the kernel's name of file systems that tell the times of others",
     ),
     (
         "crates/judge/src/audit/promised.rs",
@@ -143,8 +153,8 @@ const ELSEWHERE: [(&str, &[&str], &str); 26] = [
     ),
     (
         "src/commands/compare.rs",
-        &["dir", "tmpfs"],
-        "a directory in memory is told as such; a comparison is a study of directories",
+        &["dir"],
+        "a comparison is a study of directories",
     ),
     (
         "crates/layers/src/stack/common",
