@@ -294,7 +294,7 @@ mod tests {
                 "FreeBSD",
                 "/dev/md0 on /mnt (ufs, local)",
                 "/dev/md0 on /mnt (ufs, local, noatime)",
-                "/mnt was mounted without noatime and is now mounted with noatime",
+                "/mnt was mounted with atime and is now mounted with noatime",
             ),
             (
                 "NetBSD",
