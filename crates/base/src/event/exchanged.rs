@@ -66,23 +66,7 @@ impl ExchangedStorage {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ext4() -> StorageIdentity {
-        StorageIdentity {
-            directory: "/mnt/a/d".into(),
-            device: Some((7, 0)),
-            file_system: "ext4".into(),
-            source: "/dev/loop0".into(),
-            mount_point: "/mnt/a".into(),
-            root: "/".into(),
-            options: Some(vec!["rw".into(), "relatime".into()]),
-            inode: Some(12),
-            made_ns: Some(1),
-            file_system_id: Some(0xabc),
-            boot: Some("one".into()),
-            ..StorageIdentity::default()
-        }
-    }
+    use crate::event::identity::tests::ext4;
 
     #[test]
     fn storage_that_is_only_mounted_otherwise_is_not_said_to_be_exchanged() {

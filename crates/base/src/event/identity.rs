@@ -293,10 +293,11 @@ impl fmt::Display for StorageIdentity {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn ext4() -> StorageIdentity {
+    /// An ext4 on a loop device, mounted at `/mnt/a`.
+    pub(in crate::event) fn ext4() -> StorageIdentity {
         StorageIdentity {
             directory: "/mnt/a/d".into(),
             device: Some((7, 0)),
