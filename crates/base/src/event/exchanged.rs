@@ -66,7 +66,7 @@ impl ExchangedStorage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::identity::tests::ext4;
+    use crate::event::sample::ext4;
 
     #[test]
     fn storage_that_is_only_mounted_otherwise_is_not_said_to_be_exchanged() {

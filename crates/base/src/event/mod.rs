@@ -25,6 +25,8 @@ mod operations;
 mod place;
 mod price;
 mod require;
+#[cfg(test)]
+mod sample;
 mod shell;
 
 pub use again::*;
