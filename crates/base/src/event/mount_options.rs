@@ -57,6 +57,8 @@ const OF_NO_MATTER: &[&str] = &[
     // Numbers that are given anew: of a mount, of files (CIFS gives that of the server up by itself).
     "dev=",
     "subvolid=",
+    // An overlay has it at its first mount; the next one finds it in the upper layer, and does not show it.
+    "uuid=",
     "serverino",
     "noserverino",
     // The way to a server, which a mount that connects again may have chosen otherwise.
