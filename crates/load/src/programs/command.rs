@@ -213,9 +213,9 @@ fn figures(
             _ => Err(settings.refuse(
                 name,
                 format!(
-                    "{name} has {} words for {} metrics",
-                    given.len(),
-                    metrics.len()
+                    "{name} has {} for {}",
+                    unit::counted(given.len(), "word"),
+                    unit::counted(metrics.len(), "metric")
                 ),
                 "give one for each, in the order of metrics, or one for all",
             )),
