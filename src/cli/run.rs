@@ -8,7 +8,7 @@ use super::images;
 use super::output;
 use super::setting::Setting;
 use super::variable::variable;
-use super::words::share;
+use super::words::{confidence, share};
 use stackrace_base::event::Precision;
 use stackrace_base::unit;
 use stackrace_base::unit::InWords;
@@ -96,7 +96,7 @@ pub(super) fn overrides(
 ) -> Result<Overrides, Failure> {
     Ok(Overrides {
         margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,
-        confidence: share("--confidence", asked.confidence.as_ref(), 0.5..1.0)?,
+        confidence: confidence(asked.confidence.as_ref())?,
         seed: asked.seed,
         time_max_ns: None,
         rounds_max: how_long.rounds,

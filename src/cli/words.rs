@@ -9,6 +9,7 @@ use super::failure::Failure;
 use stackrace_base::setting::nearest;
 use stackrace_base::unit;
 use stackrace_results::record::{Record, RecordError, Store};
+use stackrace_study::study::CONFIDENCE;
 
 /// A name that is not one of the valid ones, with the nearest of them.
 pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
@@ -136,6 +137,18 @@ pub(super) fn share(
         "write a share such as {example}: {least} and below {}",
         unit::percent(valid.end)
     )))
+}
+
+/// The confidence that `--confidence` gives.
+pub(super) fn confidence(text: Option<&String>) -> Result<Option<f64>, Failure> {
+    let value = share("--confidence", text, 0.5..1.0)?;
+    match (value, text) {
+        (Some(value), Some(text)) if !CONFIDENCE.contains(&value) => {
+            let why = format!("--confidence {text} is out of range");
+            Err(Failure::usage(why).next("write at most 99.99 %"))
+        }
+        _ => Ok(value),
+    }
 }
 
 /// The run that a word names: an id, its beginning, or `last`.

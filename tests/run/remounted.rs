@@ -152,6 +152,29 @@ fn a_file_system_on_a_file_in_memory_is_memory() {
         .err_has("is ext4 on a file in tmpfs (memory, lost at power-off)");
 }
 
+/// The kernel shows an overlay's options otherwise from its second mount on.
+const OVERLAY: &str = study!(
+    "A union",
+    r#"kind = ["plain", "overlay"]"#,
+    [
+        r#"loop = { size = "32 MiB", laid-out = "no" }"#,
+        "ext4 = {}",
+        r#"when = { kind = "overlay" }
+overlay = {}"#
+    ],
+    ["files = { count = 20 }"],
+    2
+);
+
+fn an_overlay_that_is_mounted_again_between_trials_is_the_same_storage() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    ground.write("union.toml", OVERLAY);
+    ground.stackrace(&["run", "union.toml"]).ended(0);
+    assert_eq!(Log::of(&ground).trials("complete").len(), 4);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
@@ -160,5 +183,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         storage_that_is_set_otherwise_is_out_with_both_values,
         storage_whose_file_lies_on_what_is_mounted_otherwise_is_out,
         a_file_system_on_a_file_in_memory_is_memory,
+        an_overlay_that_is_mounted_again_between_trials_is_the_same_storage,
     ]
 }

@@ -287,9 +287,15 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, QuestionError> {
             .configurations
             .iter()
             .flat_map(|configuration| &configuration.levels);
+        // Both are there, or only one is named.
+        let pair = "pair A,B of different configurations or levels of one factor";
+        let single = pairs.is_empty() && !known(&words);
         unanswerable(
             head,
-            "configuration or level",
+            match wrong.is_some() || single {
+                true => "configuration or level",
+                false => pair,
+            },
             wrong.copied().unwrap_or(words),
             names.chain(levels),
         )

@@ -178,6 +178,11 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// Returns true if it is open whether a configuration that is still measured meets what is required.
+    pub fn requires_more(&self) -> bool {
+        !enough::closed(&self.required, &self.table)
+    }
+
     /// Configurations to drop after these rounds, so that the next ones go to what is open. None where every
     /// round was asked for, nor after the last round, where it would save nothing. The baseline stays: every
     /// other one is compared with it. `decide` is what is asked of the run now: a resumed run may go on for

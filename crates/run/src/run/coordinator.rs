@@ -177,7 +177,7 @@ impl Coordinator<'_> {
             return Ok(None);
         }
         let decide = &self.study.decide;
-        let (answer, dropped, whole, before, decided) = {
+        let (answer, dropped, whole, before, decided, open) = {
             let mut ledger = self.ledger.lock();
             let (kept, record) = ledger.looked_at();
             let mut evidence = kept.of(record);
@@ -209,7 +209,8 @@ impl Coordinator<'_> {
                 }
                 None => stops,
             };
-            (look.answer(), dropped, whole, before, decided)
+            let open = look.requires_more();
+            (look.answer(), dropped, whole, before, decided, open)
         };
         for ended in &whole {
             let name = &self.study.workload_heads[ended.workload].name;
@@ -226,8 +227,8 @@ impl Coordinator<'_> {
             })?;
         }
         self.watcher.looked(&answer);
-        // One that is alone because the others failed has not won.
-        let one_left = self.live().len() == 1 && answer.state != State::TooFew;
+        // One that is alone because the others failed has not won, and what it must meet is asked on.
+        let one_left = self.live().len() == 1 && answer.state != State::TooFew && !open;
         let won = || !self.ledger.lock().record().dropped().is_empty();
         let winner = self.study.crash.is_none() && one_left && won();
         // Stopped, but not answered: a script must not take it for an answer.
