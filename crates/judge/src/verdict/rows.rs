@@ -1,6 +1,6 @@
 //! The table of configurations, and what the reader must know beside it.
 
-use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell, VerdictWord};
+use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{slices, unpaired};
 
@@ -41,7 +41,7 @@ pub(super) fn rows(
                 .find(|c| c.b == head.configurations[t].name)
                 .and_then(|c| c.ratio.or_else(|| c.so_far())),
             baseline: false,
-            too_few: false,
+            lacking: None,
             cells: cells(table, t, CellsOf::Primary),
         })
         .collect();
@@ -57,7 +57,7 @@ pub(super) fn rows(
     for row in rows.iter_mut().filter(|row| measured(row)) {
         if Some(&row.name) != base.as_ref() {
             let mut compared = overall.iter().filter(|one| one.b == row.name);
-            row.too_few = compared.any(|one| one.word == VerdictWord::TooFew);
+            row.lacking = compared.find_map(|one| one.lacking);
             continue;
         }
         row.baseline = true;

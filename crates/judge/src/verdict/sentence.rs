@@ -8,6 +8,7 @@ use super::enough::{self, RequiredRow};
 use super::evidence::Evidence;
 use super::fragment::{bound, capital, finer, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
+use super::lacking::Lacking;
 use super::statement::{Comparison, ConfigurationRow, Interval, More, State, VerdictWord};
 use super::{guarantee, imported, still};
 use stackrace_base::event::RunStarted;
@@ -139,12 +140,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
 /// The state before the first verdict, with the estimates of the rounds so far.
 fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
-    // While a run goes on, no command is needed for the next round.
-    let goes_on = if evidence.ended {
-        format!(" `{}` goes on.", resume(head))
-    } else {
-        String::new()
-    };
+    let goes_on = goes_on(judged, evidence);
     // What was lost needs no rounds to be said.
     let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
     format!(
@@ -299,7 +295,7 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
         return coarse_outlook(judged);
     }
     let Some(more) = more else {
-        return String::new();
+        return goes_on(judged, evidence);
     };
     if judged.state == State::Decided {
         return headline::sizes(more, evidence.ended, &resume(evidence.head));
@@ -338,6 +334,16 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
             " The rounds so far vary too much to say how long a certain answer will take."
                 .to_owned()
         }
+    }
+}
+
+/// The command for the rounds that are missing for the first interval; empty if none are, or the run goes on by itself.
+fn goes_on(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
+    let all = judged.overall.iter().chain(judged.ranking);
+    let mut lacking = all.filter_map(|c| c.lacking);
+    match evidence.ended && lacking.any(Lacking::takes_rounds) {
+        true => format!(" `{}` goes on.", resume(evidence.head)),
+        false => String::new(),
     }
 }
 
@@ -537,6 +543,7 @@ mod tests {
             text: "no difference larger than 3 %".to_owned(),
             rounds: Vec::new(),
             robust: None,
+            lacking: None,
             order_effect: None,
             coarse: Coarseness::default(),
             still: Vec::new(),

@@ -30,8 +30,13 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
     };
     let found = match answer.ratio {
         Some(ratio) => format!("{} {place}", range(ratio)),
-        None if gate.paired => format!("too few rounds for an interval {place}"),
-        None => format!("too few runs for an interval {place}"),
+        None => match answer.lacking {
+            // Of separate runs each is one value, so that it is runs they lack.
+            Some(lacking) if gate.paired || !lacking.takes_rounds() => {
+                format!("{place}: {}", lacking.words())
+            }
+            _ => format!("too few runs for an interval {place}"),
+        },
     };
     let told = match gate.outcome {
         GateOutcome::Passed => format!("{b} is not more than {by} worse than {a}: {found}"),
@@ -51,9 +56,15 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
                         if gate.paired { "rounds" } else { "runs" },
                     )
                 }
+                // What would help is said with what is lacking.
+                (None, None) => String::new(),
                 _ => outlook(gate.paired, most),
             };
-            format!("{b} may be more than {by} worse than {a}: {found}; {outlook}")
+            let outlook = match outlook.is_empty() {
+                true => outlook,
+                false => format!("; {outlook}"),
+            };
+            format!("{b} may be more than {by} worse than {a}: {found}{outlook}")
         }
     };
     let paired = if gate.paired { "" } else { ", unpaired" };

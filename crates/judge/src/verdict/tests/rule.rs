@@ -422,10 +422,16 @@ fn a_row_says_why_it_has_no_figure() {
     let mut proof = evidence(&head, &data, 2);
     proof.dropped = vec![(2, 0)];
     let rows = judge(&proof).configurations;
-    let said = |row: usize| (rows[row].baseline, rows[row].too_few, rows[row].left());
+    let said = |row: usize| {
+        (
+            rows[row].baseline,
+            rows[row].lacking.is_some(),
+            rows[row].left(),
+        )
+    };
     assert_eq!(said(0), (true, false, None));
     assert_eq!(said(1), (false, true, None));
-    assert!(!rows[2].baseline && !rows[2].too_few);
+    assert!(!rows[2].baseline && rows[2].lacking.is_none());
     let left = rows[2].left().unwrap();
     assert_eq!(left.to_string(), "failed in the first round");
     assert_eq!(left.short(), "failed");
