@@ -137,7 +137,7 @@ pub(crate) fn prepare(
     if !request.required.is_empty() {
         // Refused before a trial is waited for, if no workload has the metric.
         let whole = Shape::whole(request.purpose, request.time_ns, sides.len()).unsized_parts();
-        let whole = study_file::made(COMPARE, asked(&whole))?;
+        let whole = typed::made(asked(&whole))?;
         let needed = required::workloads(&request.required, &whole.workload_heads)?;
         shape = shape.needing(needed);
     }
@@ -163,7 +163,7 @@ pub(crate) fn prepare(
             (made(&sized), None, Some(seconds))
         }
     };
-    let study = study_file::made(COMPARE, table.clone())?;
+    let study = typed::made(table.clone())?;
     let heads = study.workload_heads.iter();
     let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
     let shortest = shape.seconds * (sides.len() * names.len()) as f64;
@@ -191,7 +191,7 @@ fn check_room(
     sides: &[ComparedPath],
     made: &dyn Fn(&[SizedPart]) -> StudyTable,
 ) -> Result<(), Failure> {
-    let with = |bytes| study_file::made(COMPARE, made(&least_parts(shape, bytes)));
+    let with = |bytes| typed::made(made(&least_parts(shape, bytes)));
     let least = with(request.size).map_err(|refused| match request.size {
         Some(size) => room::too_small(size, request.purpose.name),
         None => refused,
@@ -595,5 +595,6 @@ fn short_names(sides: &[ComparedPath]) -> Vec<String> {
 }
 
 mod one_directory;
+pub(super) mod typed;
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    COMPARE, CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of,
-    watched, workload,
+    CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of, typed, watched,
+    workload,
 };
 use crate::commands::room::{self, RoomAt};
 use crate::commands::warned::first_impression;
@@ -265,7 +265,7 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
 pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let table = study(request, &sides(&host, &request.directories)?, own);
-    let mut study = study_file::made(COMPARE, table.clone())?;
+    let mut study = typed::made(table.clone())?;
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
     }
@@ -311,7 +311,7 @@ pub(crate) fn run(
         false => (own.clone(), None),
     };
     warnings.extend(several);
-    let mut study = study_file::made(COMPARE, study(request, &sides, &measured))?;
+    let mut study = typed::made(study(request, &sides, &measured))?;
     request.overrides.apply(&mut study);
     study_file::spend(
         &mut study.decide,
@@ -355,7 +355,7 @@ fn first_study(
         true => &own.without_figures(),
         false => own,
     };
-    let mut first = study_file::made(COMPARE, study(request, sides, tried))?;
+    let mut first = typed::made(study(request, sides, tried))?;
     if let Some(asked) = &request.clients {
         asked.join(&mut first)?;
     }
@@ -490,7 +490,7 @@ mod tests {
             let request = request_for(&["/srv/a".into(), "/srv/b".into()]);
             let table = study(&request, &sides_of(&request.directories), &own);
             let text = table.text();
-            let made = study_file::made(COMPARE, table).ok().unwrap();
+            let made = typed::made(table).ok().unwrap();
             let work = &made.configurations[0].workloads[0];
             assert_eq!(work.summary(), typed.summary(), "{text}");
             assert_eq!(work.phases(), typed.phases(), "{text}");

@@ -175,8 +175,8 @@ fn certainty(judged: &VerdictGrounds<'_>, failed: bool) -> String {
     let all = judged.overall.iter().chain(judged.ranking);
     let comparisons = all.chain(judged.workloads).chain(rankings);
     let checked = judged.checked_at.unwrap_or(0) as usize;
-    // One that failed has fewer rounds than the run.
-    let most = comparisons.clone().map(|c| c.rounds.len()).max();
+    // One that failed has fewer rounds than the run. A check between rounds has not listed them.
+    let most = comparisons.clone().map(|c| c.logs.len()).max();
     let most = most.filter(|most| failed && *most > 0);
     let rounds = counted(most.map_or(checked, |most| most.min(checked)), "round");
     let sure = comparisons.clone().any(|c| c.word.decides());

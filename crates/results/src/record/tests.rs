@@ -153,6 +153,39 @@ fn a_log_without_its_first_line_is_refused() {
     }
 }
 
+/// In plain words: those of the reader (`missing field`, `column`) help nobody.
+#[test]
+fn a_line_that_cannot_be_read_is_told_with_its_file_its_number_and_what_to_do() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    drop(store.create_run(head(run), clock()).unwrap());
+    let path = store.run_dir(run).join("log.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let written = |text: &str| std::fs::write(&path, text).unwrap();
+    let place = format!("line 2 of {} does not count: ", path.display());
+    for (line, why) in [
+        ("{\"at\":\"x\",\"event\":\"trial\"}", "it is an event \"trial\", but a part"),
+        ("{\"at\":\"x\",\"event\":\"tea\"}", "it is an event \"tea\", which"),
+        ("{\"jobs\":[]}", "it is JSON, but no event of a run"),
+        ("tea", "it is no JSON"),
+        ("", "it is empty"),
+    ] {
+        // A line that is cut off at the end is told otherwise: its writer was killed.
+        written(&format!("{whole}{line}\n{{\"at\":\"x\",\"event\":\"warned\",\"text\":\"y\"}}\n"));
+        let notes = store.read(run).unwrap().notes;
+        assert!(notes[0].starts_with(&format!("{place}{why}")), "{notes:?}");
+        assert!(notes[0].contains("; "), "advice: {notes:?}");
+        written(&format!("{line}\n{whole}"));
+        let refused = store.read(run).unwrap_err();
+        let said = format!("line 1 of {} does not begin a run: {why}", path.display());
+        assert!(refused.to_string().starts_with(&said), "{refused}");
+        assert!(refused.next().contains("rm -r "), "{}", refused.next());
+        for text in [refused.to_string(), notes[0].clone()] {
+            assert!(!text.contains("column") && !text.contains("field"), "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_second_writer_is_refused() {
     let (_dir, store) = store();
@@ -210,7 +243,7 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     assert_eq!(record.notes.len(), 3, "{:?}", record.notes);
     assert!(record.notes[0].contains("line 2") && record.notes[0].contains("teleported"));
     assert!(record.notes[1].contains("round-started"));
-    assert!(record.notes[2].contains("damaged"));
+    assert!(record.notes[2].contains("no JSON"));
     // Reopening keeps what it does not know.
     drop(store.reopen_run(run, clock()).unwrap());
     let kept = std::fs::read(&path).unwrap();
@@ -224,7 +257,8 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     assert!(record.notes[0].contains(&named));
     let stranger = b"{\"at\":\"x\",\"event\":\"run-started\",\"format\":9}\n";
     let error = Record::parse(stranger, Path::new("log.jsonl")).unwrap_err();
-    assert!(error.to_string().contains("newer stackrace"), "{error}");
+    assert!(error.to_string().contains("log format 9"), "{error}");
+    assert!(error.next().contains("newer"), "{}", error.next());
 }
 
 /// An older log has other names for the same things: read as this format it would be half empty.

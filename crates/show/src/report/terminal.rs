@@ -97,19 +97,29 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     let text = content::facts(record, verdict).join(" · ");
     facts.labelled_at_most("", Style::Plain, &text, 3);
     // One line says how many sentences are left out.
-    let left_out = usize::from(!verdict.details.is_empty());
+    let kept = asked(verdict);
+    let left_out = usize::from(verdict.details.len() > kept);
     let room = lines_max.saturating_sub(tail.lines() + answer.lines() + facts.lines() + left_out);
     let ranking = ranking(record, verdict, options, room);
     answer.details(
         verdict,
         options,
-        left_out + room.saturating_sub(ranking.lines()),
+        (kept, left_out + room.saturating_sub(ranking.lines())),
     );
     let mut text = answer.text;
     for part in [facts.text, ranking.text, tail.text] {
         text.append(part);
     }
     text
+}
+
+/// Number of further sentences that are shown however few lines there are: what is required of one configuration is what
+/// was asked.
+fn asked(verdict: &Verdict) -> usize {
+    match verdict.configurations.len() {
+        1 => verdict.required.len().min(verdict.details.len()),
+        _ => 0,
+    }
 }
 
 /// The overall table, or that of the only workload, with as many rows as fit.
@@ -220,18 +230,23 @@ impl Page {
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
     }
 
-    /// As many further sentences as fit so many lines, and how many do not.
-    fn details(&mut self, verdict: &Verdict, options: &ReportOptions, mut room: usize) {
+    /// The first sentences that must be `kept`, as many more as fit into the `room`, and how many do not.
+    fn details(
+        &mut self,
+        verdict: &Verdict,
+        options: &ReportOptions,
+        (kept, mut room): (usize, usize),
+    ) {
         for (at, detail) in verdict.details.iter().enumerate() {
             let mut one = Self::new(options);
             one.labelled("", Style::Plain, detail);
             let left = verdict.details.len() - at - 1;
-            if one.lines() + usize::from(left > 0) > room {
+            if at >= kept && one.lines() + usize::from(left > 0) > room {
                 let more = format!("{} more with the figures", left + 1);
                 self.labelled("", Style::Plain, &more);
                 break;
             }
-            room -= one.lines();
+            room = room.saturating_sub(one.lines());
             self.text.append(one.text);
         }
     }

@@ -384,6 +384,19 @@ fn one_of_two_that_failed_leaves_what_was_found_before() {
     );
 }
 
+/// The round of the failure was finished, and holds nothing of what failed.
+#[test]
+fn the_rounds_before_a_failure_are_counted_alike_while_the_run_goes_on_and_when_it_ended() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3][t]);
+    failed(data.last_mut().unwrap());
+    let mut proof = evidence(&head, &data, 8);
+    proof.dropped = vec![(1, 7)];
+    let under_way = Look::at(&proof).answer().sentence;
+    assert!(under_way.contains(", 7 rounds"), "{under_way}");
+    assert_eq!(judge(&proof).sentence, under_way);
+}
+
 /// Rounds go where something is open: all workloads while the overall question is, then the open ones.
 #[test]
 fn rounds_go_to_the_workloads_that_are_not_decided() {
