@@ -59,7 +59,9 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     let typed = |with: Option<&str>, bound: Option<&str>| match (with, bound) {
-        (with, Some(bound)) => load::find_rate(with, bound, &request.directories).map(Some),
+        (with, Some(bound)) => {
+            load::find_rate(with, bound, &request.directories, time_asked).map(Some)
+        }
         (Some(with), None) if with.split_whitespace().next() == Some(FIO) => {
             Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
         }

@@ -12,7 +12,7 @@ use crate::commands::room::{self, FREE_SHARE, RoomAt};
 use crate::commands::warned::{cache_warning, first_impression};
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
-use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
+use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds, with_time};
 use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
 use stackrace_base::event::{LeftBehind, StorageIdentity};
 use stackrace_base::failure::Failure;
@@ -294,7 +294,13 @@ pub(crate) fn run(
         "free space there, or give less data with --size".to_owned()
     })?;
     // Sizes of a run that had more time may be too large for this one.
-    first_round::warn(&study.decide, prepared.round_seconds, observer);
+    let longer = |seconds| with_time(&context.command, seconds);
+    first_round::check(
+        &study.decide,
+        prepared.round_seconds,
+        prepared.spent_ns,
+        &longer,
+    )?;
     let host = LocalHost::new(Arc::new(|_| ()));
     // The run fixes what each side lies on when it sets it up: that must be what was looked at here.
     watched(&host, &prepared.sides).unchanged()?;
@@ -548,7 +554,8 @@ pub(crate) fn study_of(
 ) -> StudyTable {
     let new = StudyTable::default;
     // A report names a directory in each line: a line break in its name is a sign there.
-    let names = short_names(sides);
+    let paths: Vec<&Path> = sides.iter().map(|side| side.path.as_path()).collect();
+    let names = names::short(&paths);
     let names: Vec<String> = names.iter().map(|name| unit::signs(name)).collect();
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(name, side): (&String, &ComparedPath)| {
@@ -577,24 +584,8 @@ pub(crate) fn study_of(
         .table("trial", trial)
 }
 
-/// The last parts of the paths where they differ and can be read, else the whole paths.
-fn short_names(sides: &[ComparedPath]) -> Vec<String> {
-    let last = |path: &Path| {
-        path.file_name().map_or_else(
-            || path.display().to_string(),
-            |name| name.to_string_lossy().into_owned(),
-        )
-    };
-    let short: Vec<String> = sides.iter().map(|side| last(&side.path)).collect();
-    let unique = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
-    if unique && short.iter().all(|name| !name.trim().is_empty()) {
-        short
-    } else {
-        sides.iter().map(|side| side.text.clone()).collect()
-    }
-}
-
+mod names;
 mod one_directory;
-pub(super) mod typed;
 #[cfg(test)]
 mod tests;
+pub(super) mod typed;

@@ -63,7 +63,9 @@ mod tests {
         let table = StudyTable::default().value("name", "work");
         let table = named.led_by(table).table(kind, settings);
         let failure = made(study_of(&request, &sides, ("work", ""), [table]));
-        failure.err().map_or(String::new(), |failure| failure.render())
+        failure
+            .err()
+            .map_or(String::new(), |failure| failure.render())
     }
 
     #[test]
@@ -72,17 +74,28 @@ mod tests {
         let reads = none().value("mode", "read").value("size", "64MiB");
         let metric = said(none().value("metric", "p99"), "random", reads);
         assert!(
-            metric.starts_with("error: --metric: no workload measures \"p99\"\n  next: did you mean"),
+            metric
+                .starts_with("error: --metric: no workload measures \"p99\"\n  next: did you mean"),
             "{metric}"
         );
         let list = |word: &str| literal([word.to_owned()].into_iter().collect());
         let command = none().value("run", "true");
-        let figure = said(none(), "command", command.clone().value("metrics", list("foo")));
-        assert!(figure.starts_with("error: --metric: the metric \"foo\""), "{figure}");
+        let figure = said(
+            none(),
+            "command",
+            command.clone().value("metrics", list("foo")),
+        );
+        assert!(
+            figure.starts_with("error: --metric: the metric \"foo\""),
+            "{figure}"
+        );
         let long = said(none(), "command", command.value("time-limit", "soon"));
         assert!(long.starts_with("error: --trial-time: "), "{long}");
         for text in [metric, figure, long] {
-            assert!(!text.contains("compare:") && !text.contains("-->"), "{text}");
+            assert!(
+                !text.contains("compare:") && !text.contains("-->"),
+                "{text}"
+            );
         }
     }
 }

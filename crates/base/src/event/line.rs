@@ -78,7 +78,9 @@ pub enum LineError {
     #[error("it is an event \"{}\", which this stackrace does not know", .0.escape_debug())]
     Unknown(String),
     /// Of a known kind, without something that this kind has.
-    #[error("it is an event \"{0}\", but a part of it is missing or not as this stackrace writes it")]
+    #[error(
+        "it is an event \"{0}\", but a part of it is missing or not as this stackrace writes it"
+    )]
     Parts(String),
 }
 
@@ -147,7 +149,10 @@ mod tests {
         assert_eq!(error(unknown), LineError::Unknown("tea-made".to_owned()));
         let parts = |kind: &str| LineError::Parts(kind.to_owned());
         assert_eq!(error(r#"{"at":"x","event":"trial"}"#), parts("trial"));
-        assert_eq!(error(r#"{"at":"x","event":"run-started"}"#), parts("run-started"));
+        assert_eq!(
+            error(r#"{"at":"x","event":"run-started"}"#),
+            parts("run-started")
+        );
         assert_eq!(error(r#"{"event":"warned","text":"y"}"#), parts("warned"));
     }
 

@@ -194,6 +194,11 @@ fn run_once(
     Ok((output, status.signal()))
 }
 
+/// What a command printed that only looks at this machine: it is on no record, because it is asked around each trial.
+pub(super) fn unrecorded(program: &Path, arguments: &[OsString]) -> std::io::Result<String> {
+    run(program, arguments, None).map(|output| output.stdout)
+}
+
 /// Runs a command that Ctrl-C cannot reach. A new process belongs to our group for a moment until
 /// it has one of its own; a signal to the group in that moment ends it before its program has
 /// begun, so that beginning again is right.

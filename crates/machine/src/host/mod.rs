@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod device;
 pub mod drives;
 mod error;
+mod file_system_settings;
 pub mod identity;
 pub mod imagined;
 mod lab_disk;

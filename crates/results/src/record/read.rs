@@ -10,8 +10,8 @@ use super::error::RecordError;
 use super::skim::{RoundTime, RunMarks, is_mendable, seconds_between};
 use stackrace_base::appendlog::split_torn;
 use stackrace_base::event::{
-    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LineError, LogLine, Observation,
-    Promised, RunStarted, SlicesEnded, StorageIdentity,
+    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LineError, LogLine, Observation, Promised,
+    RunStarted, SlicesEnded, StorageIdentity,
 };
 use stackrace_base::unit::{self, ShownPath};
 

@@ -164,14 +164,22 @@ fn a_line_that_cannot_be_read_is_told_with_its_file_its_number_and_what_to_do() 
     let written = |text: &str| std::fs::write(&path, text).unwrap();
     let place = format!("line 2 of {} does not count: ", path.display());
     for (line, why) in [
-        ("{\"at\":\"x\",\"event\":\"trial\"}", "it is an event \"trial\", but a part"),
-        ("{\"at\":\"x\",\"event\":\"tea\"}", "it is an event \"tea\", which"),
+        (
+            "{\"at\":\"x\",\"event\":\"trial\"}",
+            "it is an event \"trial\", but a part",
+        ),
+        (
+            "{\"at\":\"x\",\"event\":\"tea\"}",
+            "it is an event \"tea\", which",
+        ),
         ("{\"jobs\":[]}", "it is JSON, but no event of a run"),
         ("tea", "it is no JSON"),
         ("", "it is empty"),
     ] {
         // A line that is cut off at the end is told otherwise: its writer was killed.
-        written(&format!("{whole}{line}\n{{\"at\":\"x\",\"event\":\"warned\",\"text\":\"y\"}}\n"));
+        written(&format!(
+            "{whole}{line}\n{{\"at\":\"x\",\"event\":\"warned\",\"text\":\"y\"}}\n"
+        ));
         let notes = store.read(run).unwrap().notes;
         assert!(notes[0].starts_with(&format!("{place}{why}")), "{notes:?}");
         assert!(notes[0].contains("; "), "advice: {notes:?}");
@@ -181,7 +189,10 @@ fn a_line_that_cannot_be_read_is_told_with_its_file_its_number_and_what_to_do() 
         assert!(refused.to_string().starts_with(&said), "{refused}");
         assert!(refused.next().contains("rm -r "), "{}", refused.next());
         for text in [refused.to_string(), notes[0].clone()] {
-            assert!(!text.contains("column") && !text.contains("field"), "{text}");
+            assert!(
+                !text.contains("column") && !text.contains("field"),
+                "{text}"
+            );
         }
     }
 }
