@@ -5,7 +5,7 @@ use stackrace_stats::{FIRST_LOOK, elementary::ln};
 
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, FailedConfiguration};
 use super::fragment::{bound, capital, finer, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
 use super::lacking::Lacking;
@@ -153,10 +153,16 @@ fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
 /// `c failed in round 2 (out of space)`, of each that did.
 fn failures(evidence: &Evidence<'_>) -> String {
     let failed = evidence.failed();
-    let parts = failed.iter().map(|failed| {
+    let name = |failed: &FailedConfiguration| {
         let configuration = evidence.head.configurations.get(failed.configuration);
-        let name = configuration.map_or("a configuration", |c| c.name.as_str());
-        format!("{name} failed in round {}: {}", failed.round, failed.error)
+        configuration.map_or("a configuration", |c| c.name.as_str())
+    };
+    // What failed in the same way is said once.
+    let alike = failed.chunk_by(|one, next| (one.round, &one.error) == (next.round, &next.error));
+    let parts = alike.map(|alike| {
+        let names: Vec<&str> = alike.iter().map(name).collect();
+        let (round, error) = (alike[0].round, &alike[0].error);
+        format!("{} failed in round {round}: {error}", listed_names(&names))
     });
     parts.collect::<Vec<_>>().join("; ")
 }

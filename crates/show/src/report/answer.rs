@@ -63,6 +63,7 @@ fn worth(answer: &RunAnswer) -> Option<String> {
     let all = answer.comparisons.len();
     let given = answer.comparisons.iter().filter(|c| c.lacking.is_none());
     let together = match (given.count(), answer.family) {
+        (0, _) if all == 0 => return None,
         (0, _) => return answer.chosen_after.then(|| CHOSEN_AFTER.to_owned()),
         (1, 1) => format!("The interval holds with {confidence} confidence"),
         (given, _) if given < all => {

@@ -36,3 +36,22 @@ fn what_is_required_of_one_configuration_is_answered_however_small_the_screen_is
         assert!(!flat.contains("more with the figures"), "{columns}: {text}");
     }
 }
+
+#[test]
+fn a_note_on_a_narrow_screen_says_as_much_as_on_a_wide_one() {
+    let record = sample::record(&sample::small());
+    let mut verdict = judge(&Evidence::of(&record));
+    let note = "streaming read: up to 85 % (median 83 %) of the bytes read came from the cache of a file system \
+                below, not from a disk";
+    verdict.notes = vec![note.to_owned(), "another".to_owned()];
+    for width in [60, 80] {
+        let options = ReportOptions {
+            screen: Screen { width },
+            lines_max: Some(24),
+            ..ReportOptions::default()
+        };
+        let text = page(&record, &verdict, &options).plain();
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("below, not from a disk"), "{width}: {text}");
+    }
+}

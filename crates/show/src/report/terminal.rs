@@ -68,9 +68,12 @@ pub fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Styl
 
 /// Columns of the words in the margin.
 const MARGIN: usize = 9;
-/// Lines of the sentence and of the notes on a brief page.
+/// Lines of the sentence and of the notes on a brief page, and of the notes where lines are short.
 const SENTENCE_LINES: usize = 5;
 const NOTES_LINES: usize = 2;
+const NOTES_LINES_NARROW: usize = 3;
+/// Columns below which lines are short.
+const NARROW: usize = 72;
 
 /// The part that fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as
 /// many of the details as there is room for, and where the rest is.
@@ -84,7 +87,11 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
             1 => String::new(),
             all => format!("; {} more", figure::counted(all - 1, "note")),
         };
-        tail.labelled_and("note", Style::Strong, (first, &more), NOTES_LINES);
+        let most = match tail.width < NARROW {
+            true => NOTES_LINES_NARROW,
+            false => NOTES_LINES,
+        };
+        tail.labelled_and("note", Style::Strong, (first, &more), most);
     }
     let all = again(&["report", &record.head.run]);
     tail.command("figures", &all);
