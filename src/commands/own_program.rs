@@ -226,6 +226,10 @@ fn command_name(command: &[String]) -> String {
                 typed.extend(word.chars().take(room));
             }
             typed.push_str(" …");
+            // One that is open would take in whatever stands behind the name.
+            if typed.matches('\'').count() % 2 == 1 {
+                typed.push('\'');
+            }
             break;
         }
         if !typed.is_empty() {
@@ -493,6 +497,10 @@ mod tests {
             (
                 &["for i in 1 2 3; do cp -r /usr/share/doc copy.$i; done"],
                 "for i in 1 2 3; do cp -r …",
+            ),
+            (
+                &["sh", "-c", "cp -r /usr/share/doc/a* ."],
+                "sh -c 'cp -r /usr/share/doc/a* …'",
             ),
             (&["(sleep\n1)"], "(sleep 1)"),
             (&[""], "command"),

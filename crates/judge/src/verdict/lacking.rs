@@ -95,10 +95,12 @@ fn without_figure(
     workload: usize,
     metric: usize,
 ) -> Option<Lacking> {
+    // After it left, its trials count no more, whatever they have.
     let rounds = 0..table.rounds_of(configuration);
+    let taken = &table.rounds[rounds.clone()];
     let have = |at: &usize| table.value(configuration, workload, metric, *at).is_some();
     let with = rounds.filter(have).count();
-    let trials = complete(table, configuration, workload);
+    let trials = complete(table, taken, (configuration, workload));
     let first = FIRST_LOOK as usize;
     (with < first && trials.count() >= first).then(|| {
         let name = &table.evidence.head.workloads[workload].metrics[metric].name;
@@ -109,17 +111,17 @@ fn without_figure(
     })
 }
 
-/// The complete trials of a configuration on a workload.
+/// The complete trials of a configuration on a workload, of these rounds.
 fn complete<'a>(
     table: &'a ObservationTable<'_>,
-    configuration: usize,
-    workload: usize,
+    rounds: &'a [u32],
+    of: (usize, usize),
 ) -> impl Iterator<Item = &'a Observation> {
     let all = table.evidence.trials.iter().copied();
     all.filter(move |it| {
-        (it.configuration, it.workload) == (configuration, workload)
+        (it.configuration, it.workload) == of
             && it.ended == Ended::Complete
-            && table.rounds.binary_search(&it.round).is_ok()
+            && rounds.binary_search(&it.round).is_ok()
     })
 }
 
