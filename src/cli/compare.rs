@@ -50,10 +50,8 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
             ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
         },
     };
-    let place = match request.clients {
-        Some(_) => AskedPlace::Clients,
-        None => AskedPlace::Here,
-    };
+    let clients = request.clients.as_ref();
+    let place = clients.map_or(AskedPlace::Here, |_| AskedPlace::Clients);
     setting.typed.check(place)?;
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;

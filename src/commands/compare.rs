@@ -33,8 +33,6 @@ use stackrace_study::study::{Study, StudyTable};
 
 /// How long a comparison takes unless it is said, ns.
 pub(crate) const TIME_NS: u64 = 120_000_000_000;
-/// Name of its study.
-pub(crate) const COMPARE: &str = "compare";
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
 /// Least data of a workload on each client, unless one machine alone would have less, bytes.
@@ -589,3 +587,5 @@ mod one_directory;
 #[cfg(test)]
 mod tests;
 pub(super) mod typed;
+
+pub(crate) use typed::COMPARE;

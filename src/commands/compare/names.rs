@@ -22,10 +22,8 @@ pub(super) fn short(paths: &[&Path]) -> Vec<String> {
     let between = parts.iter();
     let between = between.map(|parts| parts[begin..parts.len() - end].join("/"));
     let whole = || {
-        paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
+        let texts = paths.iter().map(|path| path.to_string_lossy());
+        texts.map(|text| text.into_owned()).collect()
     };
     [last, between.collect()]
         .into_iter()

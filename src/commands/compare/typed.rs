@@ -1,10 +1,12 @@
 //! The options that the words of the study come from: what is wrong with it is said of them, because the user wrote no
 //! study.
 
-use super::COMPARE;
 use stackrace_base::failure::Failure;
 use stackrace_run::prepare::study_file::{self, TypedWord};
 use stackrace_study::study::{Study, StudyTable};
+
+/// Name of the study of a comparison.
+pub(crate) const COMPARE: &str = "compare";
 
 /// The study of a comparison, checked.
 ///

@@ -10,7 +10,7 @@ use stackrace_base::unit::counted;
 /// What is missing for an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lacking {
-    /// Rounds.
+    /// Rounds: there were fewer than the first look needs.
     Rounds,
     /// Rounds in one go, which alone count since the slices of a workload ended.
     RoundsInOneGo {
@@ -42,10 +42,12 @@ impl Lacking {
         }
         for (workload, metric) in figure.parts(table.evidence.head) {
             let before = table.evidence.rounds_before(workload);
+            // What a workload did in slices is never mixed with what it did in one go.
             if before > 0 && table.rounds.len() - before < first {
                 return Self::RoundsInOneGo { have: pairs };
             }
             let all = sides.a.iter().chain(&sides.b);
+            // One side without it is enough: a ratio takes both.
             let mut without = all.filter_map(|t| without_figure(table, *t, workload, metric));
             if let Some(lacking) = without.next() {
                 return lacking;

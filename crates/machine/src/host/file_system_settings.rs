@@ -1,7 +1,7 @@
 //! Settings of a file system that no option of its mount shows: what it was made or tuned with, and the properties of
 //! its datasets and directories.
 
-use super::{MountInfo, reading, tools};
+use super::{MountInfo, ended_command, reading, tools};
 use rustix::io::Errno;
 use stackrace_base::event::counting_options;
 use stackrace_base::unit::ShownPath;
@@ -94,7 +94,7 @@ fn add_zfs(settings: &mut BTreeMap<String, String>, mount: &MountInfo) {
     let words = words.into_iter().chain([mount.source.clone()]);
     let words: Vec<OsString> = words.collect();
     // A property that this ZFS does not know makes the command fail, and the others are told all the same.
-    let Ok(told) = super::local::unrecorded(&zfs, &words) else {
+    let Ok(told) = ended_command::unrecorded(&zfs, &words) else {
         return;
     };
     let dataset = mount.source.to_string_lossy();

@@ -12,6 +12,7 @@ mod command;
 pub mod daemon;
 pub mod device;
 pub mod drives;
+mod ended_command;
 mod error;
 mod file_system_settings;
 pub mod identity;

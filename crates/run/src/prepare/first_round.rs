@@ -67,7 +67,7 @@ fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
         1 => "1 round".to_owned(),
         _ => format!("{rounds} rounds"),
     };
-    // Nobody reduces work to a thousandth of it.
+    // Work that is reduced to a thousandth is other work.
     let less = match share < SHARE_LEAST {
         true => String::new(),
         false => format!("; so does {} of the work per trial", unit::percent(share)),
