@@ -16,9 +16,27 @@ const COMPRESSION_MAX: usize = 64;
 /// Groups of blocks of Btrfs, each of which has its profile.
 const GROUPS: [&str; 3] = ["data", "metadata", "system"];
 
-/// Properties of a ZFS dataset that change how fast or how safe it is (zfsprops(7)).
-const DATASET: &str = "atime,checksum,compression,copies,dedup,direct,dnodesize,encryption,logbias,\
-    prefetch,primarycache,recordsize,redundant_metadata,secondarycache,special_small_blocks,sync,xattr";
+/// Properties of a ZFS dataset that change how fast or how safe it is (zfsprops(7)); the others are sizes, times and
+/// rights.
+const DATASET: [&str; 17] = [
+    "atime",
+    "checksum",
+    "compression",
+    "copies",
+    "dedup",
+    "direct",
+    "dnodesize",
+    "encryption",
+    "logbias",
+    "prefetch",
+    "primarycache",
+    "recordsize",
+    "redundant_metadata",
+    "secondarycache",
+    "special_small_blocks",
+    "sync",
+    "xattr",
+];
 
 /// Adds those of the file system that holds a path.
 pub(super) fn add(settings: &mut BTreeMap<String, String>, path: &Path, mount: &MountInfo) {
@@ -90,10 +108,10 @@ fn add_zfs(settings: &mut BTreeMap<String, String>, mount: &MountInfo) {
     let Some(zfs) = tools::find("zfs") else {
         return;
     };
-    let words = ["get", "-Hp", "-o", "property,value", DATASET].map(OsString::from);
+    // All of them: it tells nothing at all where one is named that it does not know.
+    let words = ["get", "-Hp", "-o", "property,value", "all"].map(OsString::from);
     let words = words.into_iter().chain([mount.source.clone()]);
     let words: Vec<OsString> = words.collect();
-    // A property that this ZFS does not know makes the command fail, and the others are told all the same.
     let Ok(told) = ended_command::unrecorded(&zfs, &words) else {
         return;
     };
@@ -104,10 +122,10 @@ fn add_zfs(settings: &mut BTreeMap<String, String>, mount: &MountInfo) {
     }
 }
 
-/// The properties that `zfs get -Hp -o property,value` printed.
+/// Those of the properties that `zfs get -Hp -o property,value all` printed.
 fn properties(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = text.lines().filter_map(|line| line.split_once('\t'));
-    lines.filter(|(_, value)| *value != "-")
+    lines.filter(|(name, value)| DATASET.contains(name) && *value != "-")
 }
 
 /// Names in a directory, in their order; none where it is not there.
@@ -125,7 +143,7 @@ mod tests {
 
     #[test]
     fn properties_of_a_dataset_are_told_with_their_values() {
-        let text = "compression\tlz4\nrecordsize\t131072\nspecial_small_blocks\t-\n";
+        let text = "used\t98304\ncompression\tlz4\nrecordsize\t131072\ndirect\t-\n";
         let told: Vec<_> = properties(text).collect();
         assert_eq!(told, [("compression", "lz4"), ("recordsize", "131072")]);
     }
