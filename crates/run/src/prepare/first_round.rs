@@ -40,11 +40,26 @@ pub fn check(
     Err(Failure::refused(text).next(with_time(spent + f64::from(rounds) * round_seconds)))
 }
 
-/// Warns where a round that takes `seconds` at least goes on after the time allowed.
-pub fn warn(decide: &Decide, seconds: f64, observer: &dyn Observer) {
-    if let Some((text, next)) = words(decide, seconds) {
-        observer.warn(&text, &next);
+/// Warns where a round that takes `seconds` at least goes on after the time that the study allows; one that was `typed`
+/// is refused instead: it cannot be kept.
+///
+/// # Errors
+/// No round fits into the time that was typed.
+pub fn planned(
+    decide: &Decide,
+    seconds: f64,
+    typed: bool,
+    observer: &dyn Observer,
+) -> Result<(), Failure> {
+    match words(decide, seconds) {
+        Some((text, next)) if typed => return Err(Failure::refused(text).next(next)),
+        Some((text, next)) => {
+            let goes_on = "It is measured to its end, and no verdict follows";
+            observer.warn(&format!("{text}. {goes_on}"), &next);
+        }
+        None => {}
     }
+    Ok(())
 }
 
 /// Says what is wrong, and what would fit; `None` if the first round fits.
@@ -59,7 +74,7 @@ fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
     let needed = (f64::from(rounds) * seconds / STEP_SECONDS).ceil() * STEP_SECONDS;
     let share = allowed / (f64::from(rounds) * seconds);
     let text = format!(
-        "the first round alone takes at least {}, and {} are allowed. It is measured to its end, and no verdict follows",
+        "the first round alone takes at least {}, and the time allowed is {}",
         unit::long_time(seconds),
         unit::whole_time(decide.time_max_ns),
     );
@@ -104,7 +119,7 @@ mod tests {
         let (text, next) = words_for(20, 30, 65.0).unwrap();
         assert!(
             text.starts_with(
-                "the first round alone takes at least 1 min 05 s, and 20 s are allowed"
+                "the first round alone takes at least 1 min 05 s, and the time allowed is 20 s"
             ),
             "{text}"
         );

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::host::argv;
-use rustix::process::Signal;
 use rustix::process::{Signal, kill_process};
 
 fn host() -> (LocalHost, Arc<Mutex<Vec<CommandRun>>>) {
