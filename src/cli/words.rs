@@ -102,6 +102,23 @@ pub(super) fn with_values(words: impl Iterator<Item = OsString>) -> Vec<OsString
     all
 }
 
+/// The words of the command that carries out what was typed: a plan shows what `run` needs, and changes nothing
+/// itself.
+pub(super) fn as_carried_out(
+    verb: Option<&str>,
+    words: impl Iterator<Item = OsString>,
+) -> impl Iterator<Item = OsString> {
+    let mut planned = verb == Some("plan");
+    let shown = move |word: &OsString| !(verb == Some("plan") && word == "--json");
+    words.filter(shown).map(move |word| {
+        if planned && word == "plan" {
+            planned = false;
+            return "run".into();
+        }
+        word
+    })
+}
+
 /// Returns true if a word is a long option without its value.
 fn waits(word: &OsStr) -> bool {
     let word = word.to_string_lossy();
@@ -239,6 +256,20 @@ mod tests {
             );
             assert!(!said.contains("tip:"), "{line}: {said}");
         }
+    }
+
+    #[test]
+    fn what_a_plan_needs_is_said_of_the_run() {
+        let of = |verb, line: &str| {
+            let words = as_carried_out(Some(verb), line.split(' ').map(OsString::from));
+            let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+            words.join(" ")
+        };
+        assert_eq!(
+            of("plan", "--store x plan plan --json"),
+            "--store x run plan"
+        );
+        assert_eq!(of("report", "report plan --json"), "report plan --json");
     }
 
     #[test]

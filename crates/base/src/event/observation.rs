@@ -3,6 +3,7 @@
 use super::client::ClientsTogether;
 use super::counted::Counted;
 use super::exchanged::ExchangedStorage;
+use super::fact::Fact;
 use crate::unit;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -394,6 +395,18 @@ pub struct PhaseObservation {
     /// Sentences of the program that was measured against its own figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
+    /// The work that the program says it did: of the first trial of each configuration in an execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Box<WorkDone>>,
+}
+
+/// The work that a program says it did: figures of other work by the same command are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkDone {
+    /// The command that it was started by, in words that no other one has.
+    pub command: String,
+    /// Settings of each of its results.
+    pub results: Vec<Vec<Fact>>,
 }
 
 /// One kind of operation of one thread within a phase.

@@ -11,6 +11,7 @@ use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_le
 
 use super::evidence::Evidence;
 use super::fragment::times_rounded;
+use super::lacking::few_operations;
 use super::statement::{Interval, More};
 use super::still;
 use super::table::{ComparedFigure, ObservationTable};
@@ -161,7 +162,8 @@ fn row(
         false => judged(&values, log_step, required, alpha(table)),
     };
     // Too few operations see too little of the tail: their quantile is too small, so that one beyond the bound is sure.
-    let few = fewest_operations(table, configuration, required.workload, &metric.name);
+    let few = few_operations(table, configuration, required.workload, &metric.name);
+    let few = few.map(|(have, _)| have);
     // Where every trial has too few there is no figure at all, however many rounds are run.
     let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
     let never = value.is_none() && rounds >= FIRST_LOOK;
@@ -187,26 +189,6 @@ fn row(
             .collect(),
         log_step,
     })
-}
-
-/// Operations of the trial that has fewest of those that a quantile is of; `None` if they are enough, or not counted.
-fn fewest_operations(
-    table: &ObservationTable<'_>,
-    configuration: usize,
-    workload: usize,
-    metric: &str,
-) -> Option<u64> {
-    let quantile = NamedQuantile::of(metric)?;
-    let all = table.evidence.trials.iter();
-    let own = all.filter(|it| (it.configuration, it.workload) == (configuration, workload));
-    let counts = own.map(|trial| {
-        let operations = trial.phases.iter().flat_map(|phase| &phase.operations);
-        let operations = operations.filter(|it| it.op == quantile.op);
-        operations.map(|it| it.count).sum::<u64>()
-    });
-    // What a program of its own counts is not on record.
-    let fewest = counts.filter(|count| *count > 0).min()?;
-    (fewest < quantile.needed).then_some(fewest)
 }
 
 /// Error of one statement over all looks.

@@ -106,6 +106,7 @@ impl<'a> Look<'a> {
             ranking,
             required,
         };
+        rows::as_judged(&look.table, &mut look.configurations, &look.required);
         look.by_workload = headline::by_workload(&look.grounds(), evidence.head).is_some();
         let compared = outlook::more(&look.table, &look.grounds(), shares);
         look.more = enough::longest(enough::more(&look.required, &look.table), compared);

@@ -338,18 +338,19 @@ impl Workload for OwnCommand {
         reported.extend(ran::values(&ran, elapsed_ns));
         steps.extend(ran::steps(&ran));
         let parsed = self.figures.iter().any(ReportedFigure::is_imported);
-        let told = match parsed {
+        let (told, work) = match parsed {
             true => {
                 let results = results_in(printed, tool).map_err(trouble)?;
                 let names = trial_names(place);
-                self.work.check(&results, &names).map_err(trouble)?;
-                told_in(&results)
+                let work = self.work.check(&results, &names).map_err(trouble)?;
+                (told_in(&results), work)
             }
-            false => Vec::new(),
+            false => (Vec::new(), None),
         };
         Ok(PhaseOutcome {
             reported_steps: steps,
             told,
+            work,
             ..ran::outcome(&argv, Some(&ran), elapsed_ns, reported)
         })
     }

@@ -206,7 +206,8 @@ impl Workload for Fio {
         };
         let figures = fio::figures(&self.job, &report).map_err(trouble)?;
         let dirs = trial_names(place);
-        self.work.check(&figures.done, &dirs).map_err(trouble)?;
+        let work = self.work.check(&figures.done, &dirs);
+        let work = work.map_err(trouble)?;
         let values = figures
             .values
             .iter()
@@ -219,6 +220,7 @@ impl Workload for Fio {
                 .map(|figure| figure.map(|figure| figure.step))
                 .collect(),
             told: figures.told,
+            work,
             // Which fio it was is part of what was measured.
             engine_why: format!("{}: {}", figures.version, outcome.engine_why),
             ..outcome

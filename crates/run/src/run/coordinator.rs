@@ -243,13 +243,15 @@ impl Coordinator<'_> {
     fn time_left(&self, done: u32) -> TimeLeft {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let lays_out = done == 1 && self.study.policy.provision == Provision::Once;
+        let lays_out = self.study.policy.provision == Provision::Once;
         TimeLeft {
             allowed_s: self.study.decide.time_max_ns as f64 / 1e9,
             spent_s: ledger.spent_seconds(),
             rounds_s: record.round_times().iter().map(|it| it.seconds).collect(),
             first_trials_s: lays_out.then(|| {
-                let trials = record.trials().map(|trial| trial.elapsed_ns);
+                // Asked for after the first round alone.
+                let trials = record.trials().take_while(|_| done <= 1);
+                let trials = trials.map(|trial| trial.elapsed_ns);
                 trials.sum::<u64>() as f64 / 1e9
             }),
         }

@@ -235,3 +235,12 @@ fn an_answer_on_memory_begins_with_what_is_lost() {
         "a lies in memory: nothing there is kept when the machine is switched off. a meets it: ";
     assert!(said.starts_with(first), "{said}");
 }
+
+#[test]
+fn a_figure_has_the_interval_that_its_requirement_was_judged_by_and_no_other() {
+    let verdict = verdict(8.0, 1);
+    let cell = &verdict.configurations[0].cells[0];
+    assert_eq!(cell.metric, verdict.required[0].metric);
+    assert_eq!(cell.value, verdict.required[0].value);
+    assert!(cell.value.is_some());
+}

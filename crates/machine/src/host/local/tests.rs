@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::host::argv;
-use rustix::process::kill_process;
+use rustix::process::{Signal, kill_process};
 
 fn host() -> (LocalHost, Arc<Mutex<Vec<CommandRun>>>) {
     let log = Arc::new(Mutex::new(Vec::new()));
