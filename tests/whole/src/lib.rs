@@ -17,6 +17,7 @@
 extern crate self as stackrace_afp;
 extern crate self as stackrace_base;
 extern crate self as stackrace_capture;
+extern crate self as stackrace_foundation;
 extern crate self as stackrace_import;
 extern crate self as stackrace_judge;
 extern crate self as stackrace_layers;
@@ -82,6 +83,10 @@ mod capture;
 // crates/afp/src
 #[path = "../../../crates/afp/src/afp/mod.rs"]
 mod afp;
+
+// crates/foundation/src
+#[path = "../../../crates/foundation/src/foundation/mod.rs"]
+mod foundation;
 
 // crates/layers/src
 #[path = "../../../crates/layers/src/stack/mod.rs"]

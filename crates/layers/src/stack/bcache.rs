@@ -1,15 +1,14 @@
 //! A cache for reads and writes on a faster device (bcache). In mode writeback, what was written is on the cache
 //! alone until it is written back: when the cache dies, that is lost.
 
-use crate::stack::common::lent::appeared;
-use crate::stack::common::{block, cached, filesystem, lent};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lent::appeared;
+use stackrace_foundation::foundation::{
+    Device, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Origin, RealStack,
+    Setup, StandingLayer, Takes, Tried, block, cached, filesystem, lent,
+};
 use stackrace_machine::host::imagined::{
     Assembly, Signature, Tool, World, complained, said, text_after, word,
 };
@@ -75,14 +74,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: PACKAGES,
     undo: &[STOP],
     imagined: &[
-        Tool {
-            name: MAKE,
-            run: imagined_make,
-        },
-        Tool {
-            name: DRIVER,
-            run: imagined_driver,
-        },
+        Tool::new(MAKE, imagined_make),
+        Tool::new(DRIVER, imagined_driver),
     ],
     tried: Tried {
         shapes: &[&[
@@ -118,12 +111,12 @@ pub(super) const KIND: LayerKind = LayerKind {
 const PACKAGES: &[Package] = &[Package::new("bcache-tools", &[MAKE, SHOW])];
 
 /// Stops a cache of ours, and what it caches: its UUID, both devices, and a file that is gone after a restart.
-const STOP: UndoKind = UndoKind {
-    layer: NAME,
-    name: "stop",
-    params: &[Param::Uuid, Param::Name, Param::Name, Param::Path],
-    undo: stop,
-};
+const STOP: UndoKind = UndoKind::new(
+    NAME,
+    "stop",
+    &[Param::Uuid, Param::Name, Param::Name, Param::Path],
+    stop,
+);
 
 struct Bcache {
     mode: &'static str,
@@ -263,15 +256,12 @@ impl Layer for Bcache {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[MAKE, SHOW, "wipefs"],
-            packages: PACKAGES,
             drivers: &[Driver {
                 module: NAME,
                 shown_by: DRIVER,
                 what: "caches of devices (bcache)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&[MAKE, SHOW, "wipefs"], PACKAGES)
         }
     }
 

@@ -3,9 +3,8 @@
 //! No list is kept: what is shown is what the program does, word for word.
 
 use super::composition::Stack;
-use super::layer::LayerKind;
-use super::site::Site;
 use super::written;
+use stackrace_foundation::foundation::{LayerKind, Site};
 use stackrace_machine::host::plan::PlanHost;
 use stackrace_machine::journal::{Journal, UndoKind};
 use std::path::{Path, PathBuf};

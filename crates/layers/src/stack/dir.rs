@@ -1,13 +1,11 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
-use crate::stack::common::{block, line};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, Tried, block, line,
+};
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
 

@@ -4,17 +4,17 @@
 //! symbolic links, hard links, or holes in files. The kernel refuses links, and a trial that makes them fails.
 //! Its UUID has 32 bits and its label 11 letters, so that neither can hold a mark of ours.
 
-use crate::stack::common::options;
-use crate::stack::common::plain::{self, AskedUnmarked, Unmarked};
-use crate::stack::common::words::{
-    OptionValue::{Alone, Amount, OneOf, Word},
-    Words,
-};
-use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::plain::{self, AskedUnmarked, Unmarked};
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Alone, Amount, OneOf, Word},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    Expected, FileData, GivesKind, KillStack, Layer, LayerKind, RealStack, Tried, options,
+};
 use stackrace_machine::host::Package;
 use stackrace_machine::host::imagined::{Tool, said};
 
@@ -44,10 +44,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: PACKAGES,
     imagined: &[
         plain::imagined_mkfs("mkfs.exfat"),
-        Tool {
-            name: "dump.exfat",
-            run: |_, _| said("Cluster size:  \t\t\t\t4096\n"),
-        },
+        Tool::new("dump.exfat", |_, _| said("Cluster size:  \t\t\t\t4096\n")),
     ],
     reads: &[geometry],
     tried: Tried {
@@ -193,8 +190,8 @@ fn geometry(text: &str) -> Vec<Fact> {
 mod tests {
     use super::*;
     use crate::stack::Stack;
-    use crate::stack::layer::ON_A_DISK;
     use crate::stack::testing::{layer, try_layer};
+    use stackrace_foundation::foundation::ON_A_DISK;
 
     #[test]
     fn a_disk_is_refused_where_it_is_written() {

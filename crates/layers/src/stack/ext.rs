@@ -3,19 +3,17 @@
 //! By default everything is initialised when the file system is made, so that no background thread
 //! zeroes inode tables during the first trials, and blocks that were laid out are not discarded.
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{OverShell, SettingDoc};
+use stackrace_foundation::foundation::plain::{self, Plain};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pairs, Word},
     Words,
 };
-use crate::stack::common::{
+use stackrace_foundation::foundation::{
+    Expected, FileData, GivesKind, KillStack, LayerError, LayerKind, ON_A_DISK, RealStack, Tried,
     options,
-    plain::{self, Plain},
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, ON_A_DISK, RealStack, Tried};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{OverShell, SettingDoc};
 use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,17 +1,15 @@
 //! F2FS on one device.
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_foundation::foundation::plain::{self, Plain};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, Names, OneOf, Word},
     Words,
 };
-use crate::stack::common::{
-    block, options,
-    plain::{self, Plain},
+use stackrace_foundation::foundation::{
+    Expected, FileData, GivesKind, KillStack, LayerError, LayerKind, RealStack, Tried, block,
+    options,
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
-use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, Package};
 use std::path::Path;
 

@@ -1,13 +1,12 @@
 //! The governor of the processors' clock (cpufreq): set on every processor, read back, and written back when the
 //! stack is torn down.
 
-use crate::stack::common::parameter::{self, AskedParameter, OfMachine, SetsMachine};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, GivesKind, Takes};
-use crate::stack::layer::{LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
+use stackrace_foundation::foundation::parameter::{self, AskedParameter, OfMachine, SetsMachine};
+use stackrace_foundation::foundation::{
+    Danger, GivesKind, LayerError, LayerKind, Setup, Takes, Tried,
+};
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;

@@ -4,15 +4,14 @@
 //! QEMU's storage daemon runs the same code as a virtual machine's disk. It shows the image as one file
 //! (FUSE), and a loop device makes a disk of that.
 
-use crate::stack::common::{filesystem, plain};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::loops;
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    Device, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Origin, RealStack,
+    Setup, StandingLayer, Takes, Tried, filesystem, plain,
+};
 use stackrace_machine::host::imagined::{Tool, World, said, text_after, word};
 use stackrace_machine::host::{Filling, Host, Needs, Output, Package, argv};
 use stackrace_machine::journal::Undo;
@@ -110,14 +109,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     parse,
     packages: PACKAGES,
     imagined: &[
-        Tool {
-            name: "qemu-img",
-            run: imagined_img,
-        },
-        Tool {
-            name: "qemu-storage-daemon",
-            run: |world, _| world.start(DAEMON, &[]),
-        },
+        Tool::new("qemu-img", imagined_img),
+        Tool::new("qemu-storage-daemon", |world, _| world.start(DAEMON, &[])),
     ],
     reads: &[told],
     tried: Tried {
@@ -201,6 +194,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let what = format!("{} bytes is not a whole number of MiB", image.bytes);
         return refuse("size", what, "write a size like \"1 GiB\"");
     }
+    // Of the tables of qcow2 a raw image has none: what is asked for would not be there.
     let raw = image.format == Format::Raw;
     if let Some(cluster) = image.cluster {
         if raw {
@@ -225,6 +219,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let what = "a raw image has no tables to lay out".to_owned();
         return refuse("preallocation", what, "write off, falloc or full");
     }
+    // qemu refuses it only when the daemon starts, long after the study was read.
     if image.aio == "native" && !image.cache.direct {
         let what =
             "aio = \"native\" goes past the page cache, which this cache mode uses".to_owned();
@@ -275,6 +270,7 @@ impl Image {
             on_off(direct),
             on_off(no_flush)
         );
+        // Two nodes: the file, and the disk that its format makes of it. Both take the cache mode.
         let mut command = argv(["qemu-storage-daemon", "--daemonize", "--blockdev"]);
         command.push(with_path(
             &format!(
@@ -396,12 +392,12 @@ impl Layer for Image {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["qemu-img", "qemu-storage-daemon", "losetup", "umount"],
-            packages: PACKAGES,
             file_system: Some("fuse"),
             drivers: &[loops::DRIVER],
-            ..Needs::default()
+            ..Needs::as_root(
+                &["qemu-img", "qemu-storage-daemon", "losetup", "umount"],
+                PACKAGES,
+            )
         }
     }
 

@@ -1,16 +1,14 @@
 //! A device over iSCSI: lent by the kernel's target (LIO), a disk of open-iscsi here.
 
-use crate::stack::common::config_tree;
-use crate::stack::common::lent::{self, Lends, Lent, LentDisk, Loan, appeared};
-use crate::stack::common::line;
-use crate::stack::common::share::SERVER;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::lent::{self, Lends, Lent, LentDisk, Loan, appeared};
+use stackrace_foundation::foundation::share::SERVER;
+use stackrace_foundation::foundation::{
+    Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes, Tried,
+    config_tree, line,
+};
 use stackrace_machine::host::imagined::{
     Assembly, Tool, World, complained, said, text_after, word,
 };
@@ -76,14 +74,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: PACKAGES,
     undo: &[LOG_OUT, STOP],
     imagined: &[
-        Tool {
-            name: TOOL,
-            run: imagined,
-        },
-        Tool {
-            name: DAEMON.program,
-            run: |world, _| world.start(DAEMON.program, &[]),
-        },
+        Tool::new(TOOL, imagined),
+        Tool::new(DAEMON.program, |world, _| world.start(DAEMON.program, &[])),
         config_tree::IMAGINED,
     ],
     reads: &[|text| digests(text, "")],
@@ -130,20 +122,10 @@ pub(super) const KIND: LayerKind = LayerKind {
 const PACKAGES: &[Package] = &[Package::new("open-iscsi", &[TOOL, DAEMON.program])];
 
 /// Logs out of a target with a name of ours, and forgets it.
-const LOG_OUT: UndoKind = UndoKind {
-    layer: NAME,
-    name: "log-out",
-    params: &[Param::OurName],
-    undo: log_out,
-};
+const LOG_OUT: UndoKind = UndoKind::new(NAME, "log-out", &[Param::OurName], log_out);
 
 /// Takes a target with a name of ours away.
-const STOP: UndoKind = UndoKind {
-    layer: NAME,
-    name: "stop",
-    params: &[Param::OurName],
-    undo: stop,
-};
+const STOP: UndoKind = UndoKind::new(NAME, "stop", &[Param::OurName], stop);
 
 struct Iscsi {
     depth: u64,
@@ -312,22 +294,17 @@ impl Lends for Iscsi {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[TOOL, DAEMON.program, "ip", "tc"],
-            packages: PACKAGES,
             drivers: &[Driver {
                 module: "iscsi_tcp",
                 shown_by: "/sys/module/iscsi_tcp",
                 what: "disks over iSCSI (iscsi_tcp)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&[TOOL, DAEMON.program, "ip", "tc"], PACKAGES)
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["wipefs", "mkdir", "mount", "ln", "ip", "tc"],
             drivers: &[
                 Driver {
                     module: "iscsi_target_mod",
@@ -340,7 +317,7 @@ impl Lends for Iscsi {
                     what: "devices of a target (target_core_iblock)",
                 },
             ],
-            ..Needs::default()
+            ..Needs::as_root(&["wipefs", "mkdir", "mount", "ln", "ip", "tc"], &[])
         }
     }
 
@@ -506,6 +483,7 @@ fn imagined(world: &mut World, words: &[OsString]) -> Output {
         };
         return world.assemble(target, record);
     }
+    // open-iscsi keeps a record of each target; a session belongs to one.
     let busy = world.is_busy(&target);
     let Some(record) = world
         .assembly(&target)
@@ -522,6 +500,7 @@ fn imagined(world: &mut World, words: &[OsString]) -> Output {
         };
     }
     if does("-l") {
+        // As the kernel makes a disk of the target's unit; here its name tells whose it is.
         let depth = record.asked.get("node.session.queue_depth").cloned();
         let name = target.rsplit(':').next().unwrap_or_default();
         record.away = false;

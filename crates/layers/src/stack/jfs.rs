@@ -3,16 +3,16 @@
 //! Its label has 16 letters, and mkfs.jfs draws the UUID itself. `jfs_tune` can set it later, but a kill in
 //! between would leave a disk without a mark of ours, so that disks are refused.
 
-use crate::stack::common::options;
-use crate::stack::common::plain::{self, AskedUnmarked, Unmarked};
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::plain::{self, AskedUnmarked, Unmarked};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::{
+    Expected, FileData, GivesKind, KillStack, Layer, LayerKind, RealStack, Tried, options,
+};
 use stackrace_machine::host::Package;
 use stackrace_machine::host::imagined::{Tool, said};
 
@@ -29,10 +29,9 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: PACKAGES,
     imagined: &[
         plain::imagined_mkfs("mkfs.jfs"),
-        Tool {
-            name: "jfs_tune",
-            run: |_, _| said("Aggregate block size:\t4096 bytes\n"),
-        },
+        Tool::new("jfs_tune", |_, _| {
+            said("Aggregate block size:\t4096 bytes\n")
+        }),
     ],
     reads: &[geometry],
     tried: Tried {
@@ -137,8 +136,8 @@ fn geometry(text: &str) -> Vec<Fact> {
 mod tests {
     use super::*;
     use crate::stack::Stack;
-    use crate::stack::layer::ON_A_DISK;
     use crate::stack::testing::{layer, try_layer};
+    use stackrace_foundation::foundation::ON_A_DISK;
 
     #[test]
     fn a_disk_is_refused_where_it_is_written() {

@@ -1,19 +1,18 @@
 //! Disks pooled file by file, as home servers have them (mergerfs): each device has a file system of its
 //! own, every file lies whole on one of them, and a policy says on which a new one is made.
 
-use crate::stack::common::words::{
-    OptionValue::{Amount, OneOf},
-    Words, mount_options,
-};
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
 use crate::stack::ext;
-use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
 use stackrace_base::unit::{self, ShownPath};
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Amount, OneOf},
+    Words, mount_options,
+};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
+    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+};
 use stackrace_machine::host::imagined::{Tool, World, last, said, text_after, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::OsString;
@@ -110,14 +109,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     },
     packages: PACKAGES,
     imagined: &[
-        Tool {
-            name: NAME,
-            run: imagined_mount,
-        },
-        Tool {
-            name: "getfattr",
-            run: imagined_attributes,
-        },
+        Tool::new(NAME, imagined_mount),
+        Tool::new("getfattr", imagined_attributes),
     ],
     reads: &[told],
     tried: Tried {
@@ -353,14 +346,14 @@ impl Layer for Mergerfs {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: match self.branch.kind {
-                "xfs" => &[NAME, "getfattr", "mkfs.xfs", "wipefs", "mount", "umount"],
-                _ => &[NAME, "getfattr", "mkfs.ext4", "wipefs", "mount", "umount"],
-            },
-            packages: PACKAGES,
             file_system: Some("fuse"),
-            ..Needs::default()
+            ..Needs::as_root(
+                match self.branch.kind {
+                    "xfs" => &[NAME, "getfattr", "mkfs.xfs", "wipefs", "mount", "umount"],
+                    _ => &[NAME, "getfattr", "mkfs.ext4", "wipefs", "mount", "umount"],
+                },
+                PACKAGES,
+            )
         }
     }
 

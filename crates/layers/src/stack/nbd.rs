@@ -3,16 +3,15 @@
 //! nbd-server goes through the page cache of its machine. Without flushes, what is written stays there until
 //! that kernel writes it back, and the client believes it durable.
 
-use crate::stack::common::lent::{self, Lends, Lent, LentDisk, Loan};
-use crate::stack::common::line;
-use crate::stack::common::share::{SERVER as PLACE, listening};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lent::{self, Lends, Lent, LentDisk, Loan};
+use stackrace_foundation::foundation::share::{SERVER as PLACE, listening};
+use stackrace_foundation::foundation::{
+    Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes, Tried,
+    line,
+};
 use stackrace_machine::host::imagined::{Assembly, Tool, World, complained, text_after, word};
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Output, Package, argv};
 use std::ffi::OsString;
@@ -72,14 +71,10 @@ pub(super) const KIND: LayerKind = LayerKind {
     parse,
     packages: PACKAGES,
     imagined: &[
-        Tool {
-            name: SERVER.program,
-            run: |world, _| world.start(SERVER.program, &[PORT]),
-        },
-        Tool {
-            name: CLIENT,
-            run: imagined_client,
-        },
+        Tool::new(SERVER.program, |world, _| {
+            world.start(SERVER.program, &[PORT])
+        }),
+        Tool::new(CLIENT, imagined_client),
     ],
     tried: Tried {
         shapes: &[
@@ -226,25 +221,19 @@ impl Lends for Nbd {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[CLIENT, "ip", "tc"],
-            packages: PACKAGES,
             drivers: &[Driver {
                 module: NAME,
                 shown_by: "/sys/module/nbd",
                 what: "network block devices (nbd)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&[CLIENT, "ip", "tc"], PACKAGES)
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[SERVER.program, "wipefs", "ip", "tc"],
-            packages: PACKAGES,
             daemons: &[SERVER],
-            ..Needs::default()
+            ..Needs::as_root(&[SERVER.program, "wipefs", "ip", "tc"], PACKAGES)
         }
     }
 
@@ -306,6 +295,7 @@ impl Lends for Nbd {
 
 /// The first device that nothing is connected to.
 fn free(host: &dyn Host) -> Result<String, LayerError> {
+    // The driver makes so many when it is loaded (nbds_max); of others there is no node in /dev.
     let mut all = (0..DEVICES).map(|number| format!("nbd{number}"));
     let is_free =
         |disk: &String| !host.exists(&PathBuf::from(format!("/sys/block/{disk}/{CONNECTED}")));

@@ -2,16 +2,15 @@
 //!
 //! `mount.nilfs2` starts a daemon that collects garbage, and `umount` ends it, as after any mount.
 
-use crate::stack::common::plain::{self, Plain};
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_foundation::foundation::plain::{self, Plain};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, Names, OneOf},
     Words,
 };
-use crate::stack::common::{block, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
-use stackrace_base::event::Fact;
+use stackrace_foundation::foundation::{
+    Expected, GivesKind, KillStack, LayerError, LayerKind, RealStack, Tried, block, options,
+};
 use stackrace_machine::host::{Host, Package};
 use std::path::Path;
 

@@ -1,16 +1,14 @@
 //! A device over NVMe over TCP: lent by the kernel's target (nvmet), a disk of the kernel here.
 
-use crate::stack::common::config_tree;
-use crate::stack::common::lent::{self, Lends, Lent, LentDisk, Loan, appeared};
-use crate::stack::common::line;
-use crate::stack::common::share::SERVER;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::lent::{self, Lends, Lent, LentDisk, Loan, appeared};
+use stackrace_foundation::foundation::share::SERVER;
+use stackrace_foundation::foundation::{
+    Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes, Tried,
+    config_tree, line,
+};
 use stackrace_machine::host::imagined::{ImaginedDevice, Tool, World, asked, said, word};
 use stackrace_machine::host::{Driver, Host, HostError, Needs, Output, Package, argv};
 use stackrace_machine::journal::{Param, UndoKind, text};
@@ -61,13 +59,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     parse,
     packages: PACKAGES,
     undo: &[DISCONNECT, STOP],
-    imagined: &[
-        Tool {
-            name: TOOL,
-            run: imagined,
-        },
-        config_tree::IMAGINED,
-    ],
+    imagined: &[Tool::new(TOOL, imagined), config_tree::IMAGINED],
     tried: Tried {
         shapes: &[
             &[
@@ -111,20 +103,10 @@ pub(super) const KIND: LayerKind = LayerKind {
 const PACKAGES: &[Package] = &[Package::new("nvme-cli", &[TOOL])];
 
 /// Ends the connection to a device that was lent under a name of ours.
-const DISCONNECT: UndoKind = UndoKind {
-    layer: NAME,
-    name: "disconnect",
-    params: &[Param::OurName],
-    undo: disconnect,
-};
+const DISCONNECT: UndoKind = UndoKind::new(NAME, "disconnect", &[Param::OurName], disconnect);
 
 /// Lends a device under a name of ours no more.
-const STOP: UndoKind = UndoKind {
-    layer: NAME,
-    name: "stop",
-    params: &[Param::OurName],
-    undo: stop,
-};
+const STOP: UndoKind = UndoKind::new(NAME, "stop", &[Param::OurName], stop);
 
 struct NvmeTcp {
     queues: Option<u64>,
@@ -236,28 +218,23 @@ impl Lends for NvmeTcp {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[TOOL, "ip", "tc"],
-            packages: PACKAGES,
             drivers: &[Driver {
                 module: "nvme_tcp",
                 shown_by: "/sys/module/nvme_tcp",
                 what: "disks over NVMe over TCP (nvme-tcp)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&[TOOL, "ip", "tc"], PACKAGES)
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["wipefs", "mount", "ln", "ip", "tc"],
             drivers: &[Driver {
                 module: "nvmet_tcp",
                 shown_by: "/sys/module/nvmet_tcp",
                 what: "the target of NVMe over TCP (nvmet-tcp)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&["wipefs", "mount", "ln", "ip", "tc"], &[])
         }
     }
 
@@ -421,7 +398,11 @@ mod tests {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);
         }
-        let disk = [crate::stack::layer::ON_A_DISK, "nvme-tcp = {}", "ext4 = {}"];
+        let disk = [
+            stackrace_foundation::foundation::ON_A_DISK,
+            "nvme-tcp = {}",
+            "ext4 = {}",
+        ];
         let (at, why) = Stack::new(disk.map(layer).into()).err().unwrap();
         assert_eq!(at, 1);
         assert!(why.contains("cannot be marked as ours"), "{why}");

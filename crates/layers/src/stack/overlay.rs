@@ -5,18 +5,17 @@
 //! written over as in any directory. With `content = "lower"` it is copied below before the clock starts, as
 //! the content of an image is, and a file is copied up when it is first opened for writing.
 
-use crate::stack::common::words::{
-    OptionValue::{Alone, OneOf},
-    Words,
-};
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, LaidOutData, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Alone, OneOf},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    Expected, Gives, GivesKind, KillStack, LaidOutData, Layer, LayerError, LayerKind, Memory,
+    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+};
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
 use stackrace_machine::host::{Host, Needs, argv};
 use std::ffi::OsString;
@@ -58,10 +57,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     example: "overlay = { content = \"lower\", mount = [\"metacopy=on\"] }",
     words: &[&MOUNT],
     parse,
-    imagined: &[Tool {
-        name: "mount.overlay",
-        run: mount_without_device,
-    }],
+    imagined: &[Tool::new("mount.overlay", mount_without_device)],
     tried: Tried {
         shapes: &[
             &[
@@ -159,6 +155,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         layers,
         mount: options::mount(settings, &MOUNT)?,
     };
+    // The kernel leaves a mark in the directory of work, and refuses the second mount.
     if layer.is_volatile() && layer.content == Content::Lower {
         return Err(Refusal::at(
             settings.span_of("mount"),
@@ -359,10 +356,8 @@ impl Layer for Overlay {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mount", "umount", "cp", "mv", "rm", "mkdir"],
             file_system: Some(NAME),
-            ..Needs::default()
+            ..Needs::as_root(&["mount", "umount", "cp", "mv", "rm", "mkdir"], &[])
         }
     }
 

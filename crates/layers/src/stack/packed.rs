@@ -4,15 +4,14 @@
 //! that directory into an image and mounts the image in its place. When the trial is over, the directory is
 //! seen again.
 
-use crate::stack::common::{filesystem, plain};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, LaidOutData, Layer, LayerKind, RealStack, Tried};
 use crate::stack::loops;
-use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    Expected, Gives, GivesKind, KillStack, LaidOutData, Layer, LayerError, LayerKind, Memory,
+    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, plain,
+};
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
 use stackrace_machine::host::{Needs, Package, argv};
 use std::ffi::OsString;
@@ -91,14 +90,8 @@ pub(super) const EROFS: LayerKind = LayerKind {
     parse: |settings| parse(&EROFS_PACKER, settings),
     packages: EROFS_PACKER.packages,
     imagined: &[
-        Tool {
-            name: "mount.erofs",
-            run: mount_without_device,
-        },
-        Tool {
-            name: "dump.erofs",
-            run: |_, _| said("Filesystem features: 0padding\n"),
-        },
+        Tool::new("mount.erofs", mount_without_device),
+        Tool::new("dump.erofs", |_, _| said("Filesystem features: 0padding\n")),
     ],
     reads: &[EROFS_PACKER.told],
     tried: Tried {
@@ -146,10 +139,7 @@ pub(super) const SQUASHFS: LayerKind = LayerKind {
     example: "squashfs = { compression = \"zstd\" }",
     parse: |settings| parse(&SQUASHFS_PACKER, settings),
     packages: SQUASHFS_PACKER.packages,
-    imagined: &[Tool {
-        name: "mount.squashfs",
-        run: mount_without_device,
-    }],
+    imagined: &[Tool::new("mount.squashfs", mount_without_device)],
     reads: &[SQUASHFS_PACKER.told],
     tried: Tried {
         shapes: &[&[
@@ -347,12 +337,9 @@ impl Layer for Packed {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: self.of.tools,
-            packages: self.of.packages,
             file_system: Some(self.of.name),
             drivers: &[loops::DRIVER],
-            ..Needs::default()
+            ..Needs::as_root(self.of.tools, self.of.packages)
         }
     }
 

@@ -1,14 +1,13 @@
 //! Settings of the queues of block devices, as the kernel has them in `/sys/block`: set on the devices below,
 //! read back, and written back when the stack is torn down.
 
-use crate::stack::common::parameter::{self, AskedParameter};
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::parameter::{self, AskedParameter};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack,
+    Setup, StandingLayer, Takes, Tried, block, filesystem,
+};
 use stackrace_machine::host::{Host, HostError, Needs};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
@@ -107,27 +106,27 @@ pub(super) const KIND: LayerKind = LayerKind {
 };
 
 /// Writes one value back, if it still is what was written: of a device, a file, our value, the value before.
-const RESTORE: UndoKind = UndoKind {
-    layer: NAME,
-    name: "restore",
-    params: &[Param::Name, Param::Name, Param::Name, Param::Name],
-    undo: restore,
-};
+const RESTORE: UndoKind = UndoKind::new(
+    NAME,
+    "restore",
+    &[Param::Name, Param::Name, Param::Name, Param::Name],
+    restore,
+);
 
 /// Brings a scheduler back, and then what changes with it: of a device, our scheduler, the one before, the
 /// requests and the latency before.
-const RESCHEDULE: UndoKind = UndoKind {
-    layer: NAME,
-    name: "restore-scheduler",
-    params: &[
+const RESCHEDULE: UndoKind = UndoKind::new(
+    NAME,
+    "restore-scheduler",
+    &[
         Param::Name,
         Param::Name,
         Param::Name,
         Param::Name,
         Param::Name,
     ],
-    undo: reschedule,
-};
+    reschedule,
+);
 
 /// Values that the kernel sets anew when the scheduler changes.
 const RESET: [&str; 2] = [REQUESTS, WRITEBACK];

@@ -1,13 +1,13 @@
 //! Parameters of the kernel as sysctl(8) sets them: set on the machine that the stack stands on, read back, and
 //! written back when the stack is torn down.
 
-use crate::stack::common::parameter::{self, AskedParameter, OfMachine, SetsMachine};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Kind, Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::parameter::{self, AskedParameter, OfMachine, SetsMachine};
+use stackrace_foundation::foundation::{
+    Danger, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
+    Tried,
+};
 use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;

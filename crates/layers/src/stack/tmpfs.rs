@@ -1,17 +1,16 @@
 //! A file system in memory: what is left when storage costs nothing.
 
-use crate::stack::common::words::{
-    OptionValue::{Alone, Amount, OneOf, Word},
-    Words,
-};
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Alone, Amount, OneOf, Word},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    Expected, FileData, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
+    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+};
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
 use stackrace_machine::host::{Host, Needs};
 use std::ffi::OsStr;
@@ -30,10 +29,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     example: "tmpfs = { size = \"1 GiB\" }",
     words: &[&MOUNT],
     parse,
-    imagined: &[Tool {
-        name: "mount.tmpfs",
-        run: mount_without_device,
-    }],
+    imagined: &[Tool::new("mount.tmpfs", mount_without_device)],
     reads: &[|text| {
         let free = available(text).into_iter();
         free.map(|bytes| Fact::new("free", bytes.to_string()))
@@ -111,10 +107,8 @@ impl Layer for Tmpfs {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mount", "umount"],
             file_system: Some("tmpfs"),
-            ..Needs::default()
+            ..Needs::as_root(&["mount", "umount"], &[])
         }
     }
 

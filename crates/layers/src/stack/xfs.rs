@@ -1,18 +1,15 @@
 //! XFS on one device.
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::OverShell;
+use stackrace_foundation::foundation::plain::{self, Plain};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Pairs, Word},
     Words,
 };
-use crate::stack::common::{
-    options,
-    plain::{self, Plain},
+use stackrace_foundation::foundation::{
+    Expected, FileData, GivesKind, KillStack, LayerError, LayerKind, RealStack, Tried, options,
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::OverShell;
 use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;

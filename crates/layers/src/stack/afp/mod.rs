@@ -5,21 +5,18 @@
 //! for each one made, renamed or deleted. Where it lies is what this layer varies: beside the files,
 //! on a disk of its own, or in memory.
 
-use crate::stack::common::words::{
-    OptionValue::{Amount, OneOf},
-    Words,
-};
-use crate::stack::common::{
-    filesystem, line,
-    share::{self, Ends, Share, Shared},
-};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
 use crate::stack::{ext, lab_disks};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::share::{self, Ends, Share, Shared};
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Amount, OneOf},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, Takes, Tried, filesystem,
+    line,
+};
 use stackrace_machine::host::imagined::{Tool, World, last, word};
 use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv};
 use std::ffi::OsString;
@@ -131,14 +128,10 @@ pub(super) const KIND: LayerKind = LayerKind {
         ..Package::new("netatalk", &["netatalk"])
     }],
     imagined: &[
-        Tool {
-            name: "netatalk",
-            run: |world, _| world.start("netatalk", &[PORT, DATABASE_PORT]),
-        },
-        Tool {
-            name: "stackrace",
-            run: imagined_mount,
-        },
+        Tool::new("netatalk", |world, _| {
+            world.start("netatalk", &[PORT, DATABASE_PORT])
+        }),
+        Tool::new("stackrace", imagined_mount),
     ],
     tried: Tried {
         shapes: &[
@@ -276,37 +269,35 @@ impl Share for Afp {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["umount", "ip", "tc"],
             file_system: Some(FUSE),
             part: Some(CLIENT),
-            ..Needs::default()
+            ..Needs::as_root(&["umount", "ip", "tc"], &[])
         }
     }
 
     fn server_needs(&self) -> Needs {
         let own_disk = matches!(self.database, Database::Disk(_));
         Needs {
-            root: true,
-            tools: match own_disk {
-                false => &["netatalk", "chown", "chmod", "mount", "umount", "ip", "tc"],
-                true => &[
-                    "netatalk",
-                    "chown",
-                    "chmod",
-                    "mount",
-                    "umount",
-                    "blkdiscard",
-                    "wipefs",
-                    "mkfs.ext4",
-                    "ip",
-                    "tc",
-                ],
-            },
-            packages: KIND.packages,
             daemons: &SERVERS,
             lab: own_disk,
-            ..Needs::default()
+            ..Needs::as_root(
+                match own_disk {
+                    false => &["netatalk", "chown", "chmod", "mount", "umount", "ip", "tc"],
+                    true => &[
+                        "netatalk",
+                        "chown",
+                        "chmod",
+                        "mount",
+                        "umount",
+                        "blkdiscard",
+                        "wipefs",
+                        "mkfs.ext4",
+                        "ip",
+                        "tc",
+                    ],
+                },
+                KIND.packages,
+            )
         }
     }
 

@@ -6,16 +6,15 @@
 mod profile;
 mod work;
 
-use crate::stack::common::filesystem;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use profile::PROFILE;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_engine::extents::pieces_of;
+use stackrace_foundation::foundation::{
+    Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup,
+    StandingLayer, Takes, Tried, filesystem,
+};
 use stackrace_machine::host::{Host, Needs, argv};
 use std::ffi::OsString;
 use std::path::Path;

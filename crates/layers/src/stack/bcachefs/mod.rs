@@ -1,16 +1,15 @@
 //! Bcachefs on one or more devices, its options read back from the superblock.
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
+    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+};
 use stackrace_machine::host::imagined::{Signature, Tool, World, complained, last, said, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::{OsStr, OsString};
@@ -52,10 +51,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         ]),
         ..Package::new("bcachefs-tools", &["bcachefs"])
     }],
-    imagined: &[Tool {
-        name: "bcachefs",
-        run: imagined,
-    }],
+    imagined: &[Tool::new("bcachefs", imagined)],
     reads: &[options_of],
     tried: Tried {
         on_devices: &[(2, &["bcachefs = { replicas = 2 }"])],
@@ -232,11 +228,8 @@ impl Layer for Bcachefs {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["bcachefs", "wipefs", "mount", "umount"],
-            packages: KIND.packages,
             file_system: Some("bcachefs"),
-            ..Needs::default()
+            ..Needs::as_root(&["bcachefs", "wipefs", "mount", "umount"], KIND.packages)
         }
     }
 

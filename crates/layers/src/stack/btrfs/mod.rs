@@ -2,21 +2,19 @@
 
 mod imagined;
 
-use crate::stack::common::lasting::LastingState;
-use crate::stack::common::words::{
-    OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
-    Words,
-};
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{
-    Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
-};
-use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lasting::LastingState;
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, Expected, FileData, Gives, GivesKind, KillStack, Layer, LayerError,
+    LayerKind, Memory, ON_TWO_DISKS, Origin, RealStack, Setup, StandingLayer, Takes, Tried,
+    filesystem, options,
+};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, Needs, Package, argv};
 use std::ffi::OsStr;
@@ -81,14 +79,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     parse,
     packages: &[Package::new("btrfs-progs", &["mkfs.btrfs", "btrfs"])],
     imagined: &[
-        Tool {
-            name: "mkfs.btrfs",
-            run: imagined::format,
-        },
-        Tool {
-            name: "btrfs",
-            run: imagined::btrfs,
-        },
+        Tool::new("mkfs.btrfs", imagined::format),
+        Tool::new("btrfs", imagined::btrfs),
     ],
     reads: &[|text| {
         let profiles = profile_of(text, "Data").into_iter();
@@ -367,11 +359,11 @@ impl Layer for Btrfs {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
-            packages: KIND.packages,
             file_system: Some("btrfs"),
-            ..Needs::default()
+            ..Needs::as_root(
+                &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
+                KIND.packages,
+            )
         }
     }
 

@@ -1,8 +1,8 @@
 //! The tool that brings the resources of DRBD up, and asks how they are.
 
 use super::ends::{End, port};
-use crate::stack::error::LayerError;
 use stackrace_base::event::Fact;
+use stackrace_foundation::foundation::LayerError;
 use stackrace_machine::host::{Host, argv};
 use std::ffi::OsString;
 use std::path::PathBuf;

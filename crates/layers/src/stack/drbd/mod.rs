@@ -12,22 +12,18 @@ mod replica;
 mod undo;
 mod words;
 
-use crate::stack::common::lasting::{LastingState, whole};
-use crate::stack::common::words::lines;
-use crate::stack::common::{
-    filesystem,
-    line::{self, Line},
-    one_kernel::Sockets,
-};
-use crate::stack::cut::CutOf;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Below, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use admin::unconnected;
 use ends::ends;
 use replica::{AfterCut, Drbd, PROTOCOL, Protocol, ReplicaState, standing};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::lasting::{LastingState, whole};
+use stackrace_foundation::foundation::line::{self, Line};
+use stackrace_foundation::foundation::one_kernel::Sockets;
+use stackrace_foundation::foundation::words::lines;
+use stackrace_foundation::foundation::{
+    Below, CutOf, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Setup, StandingLayer,
+    Takes, Tried, filesystem,
+};
 use stackrace_machine::host::{Driver, Needs, Package};
 use words::{DISK, NET};
 
@@ -162,6 +158,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     let line = Line::parse(settings)?;
     let after_cut = settings.choice(AFTER_CUT)?;
+    // A line that is cut takes what was on its way with it: how much, its delay says.
     let cut = settings.choice(CUT)?(line.delay_ns());
     if cut == CutOf::Line && after_cut != AfterCut::Peer {
         return Err(Refusal::at(
@@ -239,11 +236,11 @@ impl Layer for Drbd {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
-            packages: KIND.packages,
             drivers: &[DRIVER],
-            ..Needs::default()
+            ..Needs::as_root(
+                &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
+                KIND.packages,
+            )
         }
     }
 
@@ -295,3 +292,6 @@ impl Layer for Drbd {
         Ok(standing(&ends[0], admin, facts))
     }
 }
+
+#[cfg(test)]
+mod tests;

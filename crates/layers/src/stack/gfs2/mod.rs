@@ -5,17 +5,16 @@
 //! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. No machine
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
     Words,
 };
-use crate::stack::common::{block, config_tree, filesystem, options, plain};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, StandingLayer, Takes,
+    Tried, block, config_tree, filesystem, options, plain,
+};
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
 use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
 use std::net::IpAddr;
@@ -86,22 +85,10 @@ pub(super) const KIND: LayerKind = LayerKind {
             run: mount_without_device,
         },
         config_tree::IMAGINED,
-        Tool {
-            name: "corosync",
-            run: |world, _| world.start("corosync", &[5405]),
-        },
-        Tool {
-            name: "corosync-quorumtool",
-            run: |_, _| said("Nodes: 2\n"),
-        },
-        Tool {
-            name: "dlm_controld",
-            run: |world, _| world.start("dlm_controld", &[]),
-        },
-        Tool {
-            name: "dlm_tool",
-            run: |_, _| said("node 1 M\nnode 2 M\n"),
-        },
+        Tool::new("corosync", |world, _| world.start("corosync", &[5405])),
+        Tool::new("corosync-quorumtool", |_, _| said("Nodes: 2\n")),
+        Tool::new("dlm_controld", |world, _| world.start("dlm_controld", &[])),
+        Tool::new("dlm_tool", |_, _| said("node 1 M\nnode 2 M\n")),
     ],
     tried: Tried {
         shapes: &[
@@ -195,6 +182,7 @@ struct Gfs2 {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let dlm = settings.choice(LOCK)?;
     let mounted_on = settings.count("mounted-on")?;
+    // Without locks between machines, two mounts would destroy the file system.
     if mounted_on != 1 && !(dlm && mounted_on == 2) {
         return Err(Refusal::at(
             settings.span_of("mounted-on"),
@@ -202,6 +190,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 1, or 2 with lock = \"dlm\"",
         ));
     }
+    // A machine without the mount has nothing to load.
     let load_from = settings.count("load-from")?;
     if !(1..=mounted_on).contains(&load_from) {
         return Err(Refusal::at(
@@ -262,26 +251,26 @@ impl Layer for Gfs2 {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: if self.dlm {
-                &[
-                    "mkfs.gfs2",
-                    "wipefs",
-                    "mount",
-                    "umount",
-                    "modprobe",
-                    "corosync",
-                    "corosync-quorumtool",
-                    "dlm_controld",
-                    "dlm_tool",
-                ]
-            } else {
-                &["mkfs.gfs2", "wipefs", "mount", "umount"]
-            },
-            packages: KIND.packages,
             file_system: Some("gfs2"),
             daemons: if self.dlm { &[COROSYNC, DLM] } else { &[] },
-            ..Needs::default()
+            ..Needs::as_root(
+                if self.dlm {
+                    &[
+                        "mkfs.gfs2",
+                        "wipefs",
+                        "mount",
+                        "umount",
+                        "modprobe",
+                        "corosync",
+                        "corosync-quorumtool",
+                        "dlm_controld",
+                        "dlm_tool",
+                    ]
+                } else {
+                    &["mkfs.gfs2", "wipefs", "mount", "umount"]
+                },
+                KIND.packages,
+            )
         }
     }
 

@@ -9,14 +9,13 @@ mod faults;
 mod model;
 
 use self::common::{SIZE_MIN, disk_count, serial};
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, Setup,
+    StandingLayer, Takes, block,
+};
 use stackrace_machine::host::{Host, LabDisk, Needs, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -173,6 +172,7 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
         ))
     };
     let logical_sector = sector("logical-sector", settings.bytes("logical-sector")?)?;
+    // Disks of 4096 B in both are the usual ones without emulation: one size is enough to say so.
     let physical = settings.optional_bytes("physical-sector")?;
     let physical_sector = sector("physical-sector", physical.unwrap_or(logical_sector))?;
     if physical_sector < logical_sector {
@@ -196,10 +196,12 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
+    // A limit of 0 would be a disk that never answers.
     let count = disk_count(settings)?;
     let rate = some(settings, "rate", settings.optional_bytes("rate")?)?;
     let requests = some(settings, "requests", settings.optional_count("requests")?)?;
     let latency_ns = latency(settings)?;
+    // By its serial a guest finds it: disks that differ in anything must differ in that.
     let disks = (1..=count).map(|number| LabDisk {
         serial: serial(
             &[
@@ -335,10 +337,8 @@ impl Layer for LabDisks {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["blkdiscard", "dd"],
             lab: true,
-            ..Needs::default()
+            ..Needs::as_root(&["blkdiscard", "dd"], &[])
         }
     }
 
@@ -503,6 +503,7 @@ pub(super) fn read_back(
         asked.physical_sector.to_string(),
         (asked.bytes / block::SYS_SECTOR_BYTES).to_string(),
     ];
+    // A guest that takes another disk for this one would measure that.
     if seen != wanted {
         return Err(LayerError::refused(
             format!(

@@ -6,17 +6,16 @@
 mod imagined;
 mod undo;
 
-use crate::stack::common::block;
 use crate::stack::dir;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, Setup,
+    StandingLayer, Takes, Tried, block,
+};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
 use std::ffi::OsString;
@@ -64,10 +63,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: &[Package::new("mount", &["losetup"])],
     undo: &[undo::DETACH],
     kept_by_drives: &["size", "count"],
-    imagined: &[Tool {
-        name: "losetup",
-        run: imagined::losetup,
-    }],
+    imagined: &[Tool::new("losetup", imagined::losetup)],
     over_shell: OverShell::Nearest("native, which makes its own device on a file"),
     tried: Tried {
         changes: &["losetup"],
@@ -206,11 +202,8 @@ impl Layer for Loop {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["losetup"],
-            packages: KIND.packages,
             drivers: &[DRIVER],
-            ..Needs::default()
+            ..Needs::as_root(&["losetup"], KIND.packages)
         }
     }
 
@@ -228,6 +221,7 @@ impl Layer for Loop {
             None => setup.scratch()?,
         };
         self.check_space(host, &directory)?;
+        // A directory of their own: undoing removes nothing else.
         let private = directory.join(setup.name("disks"));
         setup.create_dir(&private)?;
         let held = host.hold_dir(&private)?;
@@ -246,6 +240,7 @@ impl Layer for Loop {
                 origin: Origin::LoopOn(file),
             });
         }
+        // The counters of the disks below are read beside those of the loop devices.
         let below = block::under_mount(host, &host.mount_of(&directory)?);
         Ok(StandingLayer {
             disks: block::disks(host, &below),
@@ -394,6 +389,7 @@ fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, Layer
             "",
         ));
     }
+    // The kernel falls back to the page cache without an error.
     if direct != asked.direct_io {
         return Err(LayerError::refused(
             format!(

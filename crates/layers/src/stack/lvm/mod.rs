@@ -6,14 +6,13 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::stack::common::{assembled, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{FileData, Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Setup,
+    StandingLayer, Takes, assembled, filesystem,
+};
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
@@ -414,38 +413,38 @@ impl Layer for Lvm {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: match self.shape {
-                VolumeKind::Linear | VolumeKind::Striped => {
-                    &["pvcreate", "vgcreate", "lvcreate", "lvs", "wipefs", "blkid"]
-                }
-                VolumeKind::Thin => &[
-                    "pvcreate",
-                    "vgcreate",
-                    "lvcreate",
-                    "lvs",
-                    "wipefs",
-                    "blkid",
-                    "thin_check",
-                ],
-                VolumeKind::Cache => &[
-                    "pvcreate",
-                    "vgcreate",
-                    "lvcreate",
-                    "lvconvert",
-                    "lvs",
-                    "wipefs",
-                    "blkid",
-                    "cache_check",
-                ],
-            },
-            packages: KIND.packages,
             drivers: &[Driver {
                 module: "dm_mod",
                 shown_by: "/sys/class/misc/device-mapper",
                 what: "mapped devices (dm)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(
+                match self.shape {
+                    VolumeKind::Linear | VolumeKind::Striped => {
+                        &["pvcreate", "vgcreate", "lvcreate", "lvs", "wipefs", "blkid"]
+                    }
+                    VolumeKind::Thin => &[
+                        "pvcreate",
+                        "vgcreate",
+                        "lvcreate",
+                        "lvs",
+                        "wipefs",
+                        "blkid",
+                        "thin_check",
+                    ],
+                    VolumeKind::Cache => &[
+                        "pvcreate",
+                        "vgcreate",
+                        "lvcreate",
+                        "lvconvert",
+                        "lvs",
+                        "wipefs",
+                        "blkid",
+                        "cache_check",
+                    ],
+                },
+                KIND.packages,
+            )
         }
     }
 

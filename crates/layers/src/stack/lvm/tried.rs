@@ -1,6 +1,6 @@
 //! The stacks a logical volume is tested with.
 
-use crate::stack::layer::{Expected, KillStack, ON_TWO_DISKS, RealStack, Tried};
+use stackrace_foundation::foundation::{Expected, KillStack, ON_TWO_DISKS, RealStack, Tried};
 
 const REAL: &[RealStack] = &[
     RealStack {

@@ -1,13 +1,13 @@
 //! A device that checks what it reads (dm-integrity): a checksum for each sector, written with the data.
 
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table};
-use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
+    Tried,
+};
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
@@ -214,9 +214,6 @@ impl Maps for Integrity {
 
     fn needs() -> Needs {
         Needs {
-            root: true,
-            tools: &["integritysetup", "dmsetup", "wipefs"],
-            packages: PACKAGES,
             drivers: &[
                 MAPPER,
                 Driver {
@@ -225,7 +222,7 @@ impl Maps for Integrity {
                     what: "devices with checksums (dm-integrity)",
                 },
             ],
-            ..Needs::default()
+            ..Needs::as_root(&["integritysetup", "dmsetup", "wipefs"], PACKAGES)
         }
     }
 
@@ -313,7 +310,7 @@ mod tests {
         let refused = crate::stack::testing::try_layer(line).err().unwrap();
         assert_eq!(refused.message, "sectors of 8192 B are not possible");
         let disk = [
-            crate::stack::layer::ON_A_DISK,
+            stackrace_foundation::foundation::ON_A_DISK,
             "integrity = {}",
             "ext4 = {}",
         ];

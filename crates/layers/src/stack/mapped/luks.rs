@@ -3,17 +3,16 @@
 //! The key is a random file of ours that only its owner can read. It is removed with the stack, so
 //! nothing brings the data back after a power cut.
 
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_A_DISK, RealStack, Tried};
 use crate::stack::mapped::{
     MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table, words_of,
 };
-use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, ON_A_DISK, RealStack,
+    Setup, Takes, Tried, block,
+};
 use stackrace_machine::host::{Driver, Filling, Host, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -197,6 +196,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let (version, cipher) = (settings.choice(VERSION)?, settings.text("cipher")?);
     let known = CIPHERS.iter().find(|(name, _)| *name == cipher);
     let sizes = known.map_or(&[] as &[u64], |(_, sizes)| sizes);
+    // The default of cryptsetup is chosen when it is built: the size is always given.
     let largest = sizes.last().copied().unwrap_or_default();
     let key_bits = settings.optional_count("key-size")?.unwrap_or(largest);
     if !sizes.contains(&key_bits) {
@@ -215,6 +215,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 512, 1024, 2048 or 4096",
         ));
     }
+    // LUKS1 has no place for another size in its header.
     if version == 1 && sector != 512 {
         return Err(settings.refuse(
             "sector-size",
@@ -350,9 +351,6 @@ impl Maps for Luks {
 
     fn needs() -> Needs {
         Needs {
-            root: true,
-            tools: &["cryptsetup", "dmsetup", "wipefs", "blkid"],
-            packages: PACKAGES,
             drivers: &[
                 MAPPER,
                 Driver {
@@ -361,7 +359,7 @@ impl Maps for Luks {
                     what: "encrypted devices (dm-crypt)",
                 },
             ],
-            ..Needs::default()
+            ..Needs::as_root(&["cryptsetup", "dmsetup", "wipefs", "blkid"], PACKAGES)
         }
     }
 

@@ -12,12 +12,10 @@ pub(super) use luks::KIND as LUKS;
 pub(super) use vdo::KIND as VDO;
 pub(super) use writecache::KIND as WRITECACHE;
 
-use crate::stack::common::{assembled, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
+use stackrace_foundation::foundation::{
+    Device, Gives, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, assembled, filesystem,
+};
 use stackrace_machine::host::{Driver, Host, HostError, Needs, Package, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
@@ -37,12 +35,7 @@ const MAPPER: Driver = Driver {
 };
 
 /// Removes the mapped device of a name that stackrace chose.
-const REMOVE: UndoKind = UndoKind {
-    layer: "mapped",
-    name: "remove",
-    params: &[Param::OurName],
-    undo: remove,
-};
+const REMOVE: UndoKind = UndoKind::new("mapped", "remove", &[Param::OurName], remove);
 
 /// Removes a mapped device, unless it is in use; none of that name is fine.
 fn remove(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {

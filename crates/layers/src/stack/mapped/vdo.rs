@@ -1,17 +1,16 @@
 //! A device that stores equal blocks once, and compresses others (dm-vdo). The format is made by vdoformat(8), which
 //! not every distribution has.
 
-use crate::stack::common::cached;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::mapped::{
     DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table,
 };
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
+    Tried, cached,
+};
 use stackrace_machine::host::{Driver, Host, Needs, argv};
 use std::path::Path;
 
@@ -132,9 +131,6 @@ impl Maps for Vdo {
 
     fn needs() -> Needs {
         Needs {
-            root: true,
-            tools: &[FORMAT, "dmsetup", "wipefs"],
-            packages: &[DMSETUP],
             drivers: &[
                 MAPPER,
                 Driver {
@@ -143,7 +139,7 @@ impl Maps for Vdo {
                     what: "devices that store equal blocks once (dm-vdo)",
                 },
             ],
-            ..Needs::default()
+            ..Needs::as_root(&[FORMAT, "dmsetup", "wipefs"], &[DMSETUP])
         }
     }
 

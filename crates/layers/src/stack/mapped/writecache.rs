@@ -1,16 +1,15 @@
 //! A cache for writes on a faster device (dm-writecache). What was written is on the cache alone until it is
 //! written back: when the cache dies, that is lost.
 
-use crate::stack::common::block::SYS_SECTOR_BYTES;
-use crate::stack::common::cached;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, same, table};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::block::SYS_SECTOR_BYTES;
+use stackrace_foundation::foundation::{
+    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
+    Tried, cached,
+};
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::path::Path;
 
@@ -134,9 +133,6 @@ impl Maps for WriteCache {
 
     fn needs() -> Needs {
         Needs {
-            root: true,
-            tools: &["dmsetup", "wipefs"],
-            packages: PACKAGES,
             drivers: &[
                 MAPPER,
                 Driver {
@@ -145,7 +141,7 @@ impl Maps for WriteCache {
                     what: "caches for writes (dm-writecache)",
                 },
             ],
-            ..Needs::default()
+            ..Needs::as_root(&["dmsetup", "wipefs"], PACKAGES)
         }
     }
 

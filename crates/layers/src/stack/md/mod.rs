@@ -6,15 +6,14 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::stack::common::lasting::LastingState;
-use crate::stack::common::{assembled, block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{FileData, Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lasting::LastingState;
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Setup,
+    StandingLayer, Takes, assembled, block, filesystem,
+};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsStr;
@@ -121,10 +120,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     words: &[],
     packages: &[Package::new("mdadm", &["mdadm"])],
     undo: &[undo::STOP],
-    imagined: &[Tool {
-        name: "mdadm",
-        run: imagined::mdadm,
-    }],
+    imagined: &[Tool::new("mdadm", imagined::mdadm)],
     data: FileData::UNKNOWN,
     reads: &[exported],
     tried: tried::TRIED,
@@ -483,15 +479,12 @@ impl Layer for Md {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mdadm", "wipefs", "blkid"],
-            packages: KIND.packages,
             drivers: &[Driver {
                 module: "md_mod",
                 shown_by: "/proc/mdstat",
                 what: "arrays (md)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&["mdadm", "wipefs", "blkid"], KIND.packages)
         }
     }
 

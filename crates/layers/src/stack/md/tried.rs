@@ -1,6 +1,6 @@
 //! Arrays that the tests make.
 
-use crate::stack::layer::{Expected, KillStack, ON_TWO_DISKS, RealStack, Tried};
+use stackrace_foundation::foundation::{Expected, KillStack, ON_TWO_DISKS, RealStack, Tried};
 
 /// Arrays that the tests make, and what has to stand then.
 pub(super) const TRIED: Tried = Tried {

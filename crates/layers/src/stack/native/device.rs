@@ -1,7 +1,7 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
-use crate::stack::error::LayerError;
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::LayerError;
 use stackrace_machine::host::{Host, HostError, Output, argv};
 use stackrace_machine::journal::{Param, UndoKind, until_free};
 use std::ffi::{OsStr, OsString};
@@ -21,12 +21,7 @@ pub(super) enum OnFile {
 }
 
 /// Takes away whatever device lies on a file, or unmounts the image that it is.
-pub(super) const DETACH: UndoKind = UndoKind {
-    layer: "native",
-    name: "detach",
-    params: &[Param::Path],
-    undo: detach,
-};
+pub(super) const DETACH: UndoKind = UndoKind::new("native", "detach", &[Param::Path], detach);
 
 /// Words of a command, then a path.
 pub(super) fn with(words: &[&str], path: &Path) -> Vec<OsString> {
@@ -260,7 +255,7 @@ mod tests {
     #[test]
     fn only_one_failure_means_that_there_is_no_device() {
         let detached = |system: &str, name: &'static str, run| {
-            let tool = Tool { name, run };
+            let tool = Tool::new(name, run);
             let host = PlanHost::new(vec![tool], Fault::Never)
                 .of_system(system, [Path::new("/fs").to_path_buf()]);
             let file = Path::new("/fs/disk");

@@ -10,18 +10,17 @@ mod systems;
 #[cfg(test)]
 mod tests;
 
-use crate::stack::common::{block, place};
 use crate::stack::dir;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs;
 use device::{DETACH, attach_image, with};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::{
+    Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
+    StandingLayer, Takes, Tried, block, place,
+};
 use stackrace_machine::host::{Filling, Host, Needs, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -268,7 +267,8 @@ impl Layer for Native {
 
     /// Nothing that is there is written over: what a machine cannot do is refused here, before anything is
     /// touched.
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        let host = machine.host;
         let found = match self.found(host) {
             Ok((_, found)) => found,
             Err(error) => return vec![Danger::Refused(error)],
@@ -280,7 +280,7 @@ impl Layer for Native {
         let missing = host.missing(&needs).into_iter();
         let missing = missing.map(|error| Danger::Refused(error.into()));
         // Only ZFS has any.
-        let impossible = zfs::impossible(host, "zfs", &self.properties);
+        let impossible = zfs::impossible(machine, "zfs", &self.properties);
         missing.chain(impossible).collect()
     }
 

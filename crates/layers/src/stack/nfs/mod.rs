@@ -3,20 +3,17 @@
 mod imagined;
 mod undo;
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::share::{self, Ends, Share, Shared};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, OneOf},
     Words,
 };
-use crate::stack::common::{
-    filesystem, line, options,
-    share::{self, Ends, Share, Shared},
+use stackrace_foundation::foundation::{
+    GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, Takes, Tried, filesystem,
+    line, options,
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Package, argv};
 use stackrace_machine::journal::BOOT;
 use std::ffi::OsString;
@@ -199,34 +196,31 @@ impl Share for Nfs {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mount.nfs", "mount", "umount", "ip", "tc"],
-            packages: KIND.packages,
             file_system: Some("nfs"),
-            ..Needs::default()
+            ..Needs::as_root(&["mount.nfs", "mount", "umount", "ip", "tc"], KIND.packages)
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[
-                "exportfs",
-                "rpcbind",
-                "rpc.nfsd",
-                "rpc.mountd",
-                "modprobe",
-                "ip",
-                "tc",
-            ],
             drivers: &[Driver {
                 module: "nfsd",
                 shown_by: "/proc/net/rpc/nfsd",
                 what: "the server of NFS (nfsd)",
             }],
-            packages: KIND.packages,
             daemons: &[SERVER, MOUNTD],
-            ..Needs::default()
+            ..Needs::as_root(
+                &[
+                    "exportfs",
+                    "rpcbind",
+                    "rpc.nfsd",
+                    "rpc.mountd",
+                    "modprobe",
+                    "ip",
+                    "tc",
+                ],
+                KIND.packages,
+            )
         }
     }
 

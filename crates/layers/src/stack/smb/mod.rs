@@ -3,20 +3,17 @@
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod testing;
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::share::{self, Ends, Share, Shared};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, OneOf},
     Words,
 };
-use crate::stack::common::{
-    filesystem, line, options,
-    share::{self, Ends, Share, Shared},
+use stackrace_foundation::foundation::{
+    GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, Takes, Tried, filesystem,
+    line, options,
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
 use stackrace_machine::host::{Daemon, Needs, Package, argv};
 use std::ffi::OsStr;
@@ -62,14 +59,8 @@ pub(super) const KIND: LayerKind = LayerKind {
         Package::new("cifs-utils", &["mount.cifs"]),
     ],
     imagined: &[
-        Tool {
-            name: "smbd",
-            run: |world, _| world.start("smbd", &[PORT]),
-        },
-        Tool {
-            name: "mount.cifs",
-            run: mount_without_device,
-        },
+        Tool::new("smbd", |world, _| world.start("smbd", &[PORT])),
+        Tool::new("mount.cifs", mount_without_device),
     ],
     tried: Tried {
         shapes: &[
@@ -247,21 +238,18 @@ impl Share for Smb {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
-            packages: KIND.packages,
             file_system: Some("cifs"),
-            ..Needs::default()
+            ..Needs::as_root(
+                &["mount.cifs", "mount", "umount", "ip", "tc"],
+                KIND.packages,
+            )
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["smbd", "testparm", "ip", "tc"],
-            packages: KIND.packages,
             daemons: &[SERVER],
-            ..Needs::default()
+            ..Needs::as_root(&["smbd", "testparm", "ip", "tc"], KIND.packages)
         }
     }
 

@@ -4,11 +4,10 @@ use super::disk_users::{self, Loop, run};
 use super::guarded::{Disk, disk};
 use super::repointed::{precious, scratch_of};
 use super::{Ended, site};
-use crate::stack::common::{filesystem, guard};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::setup::Setup;
 use crate::stack::{Layer, Stack, undo_all};
+use stackrace_foundation::foundation::{
+    Device, Gives, GivesKind, LayerError, Origin, Setup, StandingLayer, Takes, filesystem, guard,
+};
 use stackrace_machine::host::{Host, Needs};
 use stackrace_machine::journal::Journal;
 use std::any::Any;

@@ -4,15 +4,14 @@
 //! the run's mark, mounted in one directory. All of them that still exist are destroyed when the
 //! stack is torn down.
 
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Bare, DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, ON_TWO_DISKS, Tried};
-use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::undo::DESTROY;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::{
+    Bare, DEVICES_MAX, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup,
+    StandingLayer, Takes, Tried, block, filesystem,
+};
 use stackrace_machine::host::Needs;
 
 /// The layer `bare` of a study.
@@ -62,12 +61,7 @@ impl Layer for BareDevices {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zpool", "zfs", "wipefs", "blkid"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zpool", "zfs", "wipefs", "blkid"], zfs::PACKAGES)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -1,15 +1,15 @@
 //! A file system in a pool of ZFS.
 
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes, pool};
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
-use stackrace_machine::host::{Host, Needs, argv};
+use stackrace_foundation::foundation::gives::pool;
+use stackrace_foundation::foundation::{
+    Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
+    StandingLayer, Takes, block, filesystem,
+};
+use stackrace_machine::host::{Needs, argv};
 use std::ffi::OsString;
 
 /// The layer `dataset` of a study.
@@ -71,12 +71,7 @@ impl Layer for Dataset {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zfs", "umount"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zfs", "umount"], zfs::PACKAGES)
     }
 
     fn returns(&self) -> bool {
@@ -96,8 +91,8 @@ impl Layer for Dataset {
         Ok(StandingLayer::new("dataset", facts, Gives::Mounted(root)))
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        impossible(host, "zfs", &self.properties)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        impossible(machine, "zfs", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

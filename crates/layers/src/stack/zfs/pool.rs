@@ -3,14 +3,6 @@
 //! ZFS takes the ashift asked for as a wish: on disks that report physical sectors of 4096 B,
 //! mirrors and raidz get 12 although 9 was asked. Such a pool is an error here, never a figure.
 
-use crate::stack::common::lasting::{LastingState, whole};
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{
-    DEVICES_MAX, Danger, Device, Gives, GivesKind, Pool, StandingLayer, Takes,
-};
-use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
@@ -19,6 +11,11 @@ use crate::stack::zfs::{imagined, undo::DESTROY};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lasting::{LastingState, whole};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Danger, Device, FileData, Gives, GivesKind, Inspection, KillStack, Layer,
+    LayerError, LayerKind, Pool, Setup, StandingLayer, Takes, Tried, block, filesystem,
+};
 use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
 use stackrace_machine::journal::partitions;
 use std::ffi::{OsStr, OsString};
@@ -368,12 +365,7 @@ impl Layer for Zpool {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zpool", "zfs", "zdb", "wipefs", "blkid"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zpool", "zfs", "zdb", "wipefs", "blkid"], zfs::PACKAGES)
     }
 
     fn returns(&self) -> bool {
@@ -402,8 +394,8 @@ impl Layer for Zpool {
         ))
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        impossible(host, "zpool", &self.properties)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        impossible(machine, "zpool", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -553,7 +545,7 @@ mod tests {
         let devices = |count: u32| -> Vec<Device> {
             let device = |number| Device {
                 path: PathBuf::from(format!("/{number}")),
-                origin: crate::stack::gives::Origin::LoopOn(PathBuf::new()),
+                origin: stackrace_foundation::foundation::Origin::LoopOn(PathBuf::new()),
             };
             (1..=count).map(device).collect()
         };

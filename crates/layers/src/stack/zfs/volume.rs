@@ -1,15 +1,15 @@
 //! A block device in a pool of ZFS.
 
-use crate::stack::common::assembled;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes, pool};
-use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
-use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Host, Needs, argv};
+use stackrace_foundation::foundation::gives::pool;
+use stackrace_foundation::foundation::{
+    Danger, Gives, GivesKind, Inspection, KillStack, Layer, LayerError, LayerKind, ON_TWO_DISKS,
+    Setup, StandingLayer, Takes, Tried, assembled,
+};
+use stackrace_machine::host::{Needs, argv};
 use std::path::Path;
 
 /// Smallest volume: below it no file system fits, and the mistake is a unit.
@@ -134,16 +134,11 @@ impl Layer for Zvol {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zfs", "wipefs"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zfs", "wipefs"], zfs::PACKAGES)
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        impossible(host, "zfs", &self.properties)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        impossible(machine, "zfs", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -1,7 +1,7 @@
 //! The parts of a stack that exist: what settling and tearing down need when the set-up is over.
 
-use crate::stack::common::lasting::LastingState;
-use crate::stack::error::LayerError;
+use crate::foundation::error::LayerError;
+use crate::foundation::lasting::LastingState;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{FixedDevice, Host};
 use stackrace_machine::journal::EntryId;
@@ -17,46 +17,48 @@ const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 /// The existing parts of a stack: settling and tearing down need them when the set-up is over.
 #[derive(Debug, Default)]
-pub(super) struct StackParts {
+pub struct StackParts {
     /// Entries of the journal, in the order in which things were made.
-    pub(super) entries: Vec<EntryId>,
-    pub(super) mounts: Vec<Mounted>,
-    pub(super) movable: Vec<Movable>,
+    pub entries: Vec<EntryId>,
+    /// Mounts of ours, in the order in which they were made.
+    pub mounts: Vec<Mounted>,
+    /// Things that are cold once they were taken away and brought back.
+    pub movable: Vec<Movable>,
     /// Commands that drop caches which the kernel of this machine does not hold.
-    pub(super) cold: Vec<Vec<OsString>>,
+    pub cold: Vec<Vec<OsString>>,
     /// Properties that have to stay as they are while trials are measured.
-    pub(super) stays: Vec<LastingState>,
+    pub stays: Vec<LastingState>,
     /// Devices that have to be there again after what is movable came back.
-    pub(super) awaited: Vec<PathBuf>,
+    pub awaited: Vec<PathBuf>,
     /// Directories whose file system holds the data of loop devices, by machine.
-    pub(super) backing: Vec<(usize, PathBuf)>,
+    pub backing: Vec<(usize, PathBuf)>,
     /// Directories in which the workload runs on other machines, by machine.
-    pub(super) others: Vec<(usize, PathBuf)>,
+    pub others: Vec<(usize, PathBuf)>,
     /// Shares that another of its machines serves.
-    pub(super) served: ServedShares,
+    pub served: ServedShares,
     /// Real disks: an open file keeps others from taking them until the stack is torn down.
-    pub(super) held: Vec<FixedDevice>,
+    pub held: Vec<FixedDevice>,
 }
 
 /// Shares of a stack that are served by another of its machines.
 #[derive(Debug, Default)]
-pub(super) struct ServedShares {
+pub struct ServedShares {
     /// Where they are mounted, on the first machine.
-    pub(super) mounted_at: Vec<PathBuf>,
+    pub mounted_at: Vec<PathBuf>,
     /// True once one of the stack's other machines was lost.
-    pub(super) lost: AtomicBool,
+    pub lost: AtomicBool,
 }
 
 impl ServedShares {
     /// Returns true once one of the stack's other machines was lost.
-    pub(super) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 }
 
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mounted {
+pub struct Mounted {
     /// The machine it is on, by its number.
     pub node: usize,
     /// The command that mounted it, and mounts it again.
@@ -73,22 +75,22 @@ pub(super) struct Mounted {
 
 impl Mounted {
     /// Returns true if settling makes another form of its content.
-    pub(super) fn is_folded(&self) -> bool {
+    pub fn is_folded(&self) -> bool {
         self.folds.iter().any(|commands| !commands.is_empty())
     }
 }
 
 /// A thing of ours that is cold once it was taken away and brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Movable {
+pub struct Movable {
     /// The command that takes it away.
-    pub(super) away: Vec<OsString>,
+    pub away: Vec<OsString>,
     /// The command that brings it back.
-    pub(super) back: Vec<OsString>,
+    pub back: Vec<OsString>,
 }
 
 /// Waits for a device: udev makes its name some time after the kernel made the device.
-pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
+pub fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
     for _ in 0..APPEARS_TRIES {
         if host.exists(device) {
             return Ok(());

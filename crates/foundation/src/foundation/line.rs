@@ -3,9 +3,9 @@
 //! Delay and rate are queues of the kernel (tc-netem(8)) on both ends, so that each direction has
 //! them. What the line then does is measured with messages of our own and stands beside the results.
 
-use crate::stack::common::one_kernel::{self, Sockets};
-use crate::stack::error::LayerError;
-use crate::stack::setup::Setup;
+use crate::foundation::error::LayerError;
+use crate::foundation::one_kernel::{self, Sockets};
+use crate::foundation::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -24,13 +24,13 @@ const LINE_HANDLE: &str = "5ac7:";
 const BANDS: usize = 16;
 
 /// Name of the fact that says how fast a line was found to be.
-pub(crate) const MEASURED: &str = "line to the peer";
+pub const MEASURED: &str = "line to the peer";
 
 /// Name of the fact that says why it was not.
 const UNMEASURED: &str = "line to the peer not measured";
 
 /// Name of the fact that says what the line to a storage of the user's carries, as the study declares it.
-pub(crate) const DECLARED: &str = "line to the storage";
+pub const DECLARED: &str = "line to the storage";
 
 /// Bytes that are sent to measure a line, where no rate is declared.
 const SENT: u64 = 4 << 20;
@@ -39,14 +39,14 @@ const SENT: u64 = 4 << 20;
 const SENT_MIN: u64 = 64 << 10;
 
 /// The setting for a delay.
-pub(crate) const DELAY: SettingDoc = SettingDoc::time(
+pub const DELAY: SettingDoc = SettingDoc::time(
     "delay",
     "",
     "Time a packet between the machines takes longer, each way; none unless given.",
 );
 
 /// The setting for a rate.
-pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
+pub const RATE: SettingDoc = SettingDoc::bytes(
     "rate",
     "",
     "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
@@ -54,13 +54,13 @@ pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
 
 /// A line as a study declares it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     delay_ns: Option<u64>,
     rate: Option<u64>,
 }
 
 /// A line that is ready.
-pub(crate) struct Ready {
+pub struct Ready {
     /// Addresses of this machine and of the peer on it.
     pub addresses: [IpAddr; 2],
     /// Facts about the line: as it was asked for, and as it was measured.
@@ -72,7 +72,7 @@ impl Line {
     ///
     /// # Errors
     /// A rate at which nothing would pass.
-    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
+    pub fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let rate = settings.optional_bytes(RATE.name)?;
         if rate == Some(0) {
             return Err(Refusal::at(
@@ -90,12 +90,12 @@ impl Line {
     }
 
     /// Time that a packet takes longer, each way, ns; 0 if no longer than it does.
-    pub(crate) fn delay_ns(self) -> u64 {
+    pub fn delay_ns(self) -> u64 {
         self.delay_ns.unwrap_or(0)
     }
 
     /// The wishes, in words that follow others; empty if there are none.
-    pub(crate) fn asked(self) -> String {
+    pub fn asked(self) -> String {
         let mut text = String::new();
         if let Some(delay) = self.delay_ns {
             text.push_str(&format!(", delay {} each way", unit::time_ns(delay as f64)));
@@ -111,11 +111,7 @@ impl Line {
     ///
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
-    pub(crate) fn set_up(
-        self,
-        setup: &mut Setup<'_>,
-        sockets: Sockets,
-    ) -> Result<Ready, LayerError> {
+    pub fn set_up(self, setup: &mut Setup<'_>, sockets: Sockets) -> Result<Ready, LayerError> {
         let addresses = one_kernel::ends(setup, sockets)?;
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.
@@ -247,12 +243,7 @@ fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
 }
 
 /// Gives a network card its ordinary queue back.
-pub(crate) const CLEAR: UndoKind = UndoKind {
-    layer: "line",
-    name: "clear",
-    params: &[Param::Path, Param::Name],
-    undo: clear,
-};
+pub const CLEAR: UndoKind = UndoKind::new("line", "clear", &[Param::Path, Param::Name], clear);
 
 /// Takes away what delays or slows a network card, if that is what the stack put there.
 ///
@@ -273,16 +264,7 @@ fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 /// ip(8) and tc(8) as a plan imagines them.
-pub(crate) const IMAGINED: &[Tool] = &[
-    Tool {
-        name: "ip",
-        run: imagined_ip,
-    },
-    Tool {
-        name: TC,
-        run: imagined_tc,
-    },
-];
+pub const IMAGINED: &[Tool] = &[Tool::new("ip", imagined_ip), Tool::new(TC, imagined_tc)];
 
 /// Networks that were made are remembered; every way leads through one card.
 fn imagined_ip(world: &mut World, words: &[OsString]) -> Output {

@@ -20,7 +20,7 @@ pub struct Words {
 }
 
 /// One option, and what it takes.
-pub(crate) type Allowed = (&'static str, OptionValue);
+pub type Allowed = (&'static str, OptionValue);
 
 /// Values that an option takes.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ use OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pair
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn command_line(
+pub fn command_line(
     settings: &Settings,
     name: &str,
     allowed: &Words,
@@ -83,7 +83,7 @@ pub(crate) fn command_line(
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn mount_options(
+pub fn mount_options(
     settings: &Settings,
     name: &str,
     lists: &[&Words],
@@ -107,7 +107,7 @@ pub(crate) fn mount_options(
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn lines(
+pub fn lines(
     settings: &Settings,
     name: &str,
     separator: char,
@@ -134,7 +134,7 @@ pub(crate) fn lines(
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn pairs(
+pub fn pairs(
     settings: &Settings,
     name: &str,
     lists: &[&Words],
@@ -316,6 +316,8 @@ impl OptionValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foundation::options::MKFS;
+    use stackrace_base::setting::written::line;
 
     const TOOL: Words = Words {
         tool: "mkfs.test",
@@ -331,8 +333,8 @@ mod tests {
 
     fn given(words: &[&str]) -> Result<Vec<String>, Refusal> {
         let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-        let line = format!("ext4 = {{ mkfs = [{}] }}", words.join(", "));
-        let settings = crate::stack::testing::settings(&line);
+        let written = format!("ext4 = {{ mkfs = [{}] }}", words.join(", "));
+        let settings = line(|_| &[MKFS], &written).unwrap();
         command_line(&settings, "mkfs", &TOOL)
     }
 

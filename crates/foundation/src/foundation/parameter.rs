@@ -1,24 +1,25 @@
 //! Values of the kernel that a layer sets, reads back, and has written back when the stack is torn down; and layers
 //! that set values of the whole machine.
 
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, StandingLayer, Takes};
-use crate::stack::layer::Layer;
-use crate::stack::setup::Setup;
+use crate::foundation::block;
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Danger, Gives, StandingLayer, Takes};
+use crate::foundation::inspection::Inspection;
+use crate::foundation::layer::Layer;
+use crate::foundation::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, HostError, Needs};
 use stackrace_machine::journal::Undo;
 use std::path::{Path, PathBuf};
 
 /// One value that is asked for.
-pub(crate) struct AskedParameter<'a> {
+pub struct AskedParameter<'a> {
     /// Its name in words: `scheduler of loop3`, `vm.dirty_bytes`.
-    pub(crate) name: String,
+    pub name: String,
     /// The file that holds it.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The value as the file shows it.
-    pub(crate) value: &'a str,
+    pub value: &'a str,
 }
 
 /// `[none] mq-deadline` → `none`; other files hold nothing but the value.
@@ -30,7 +31,7 @@ fn value(text: &str) -> &str {
 ///
 /// # Errors
 /// It cannot be read.
-pub(crate) fn now(host: &dyn Host, path: &Path) -> Result<String, HostError> {
+pub fn now(host: &dyn Host, path: &Path) -> Result<String, HostError> {
     Ok(value(&host.read_text(path)?).to_owned())
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn now(host: &dyn Host, path: &Path) -> Result<String, HostError> {
 ///
 /// # Errors
 /// The system refuses.
-pub(crate) fn write_back(
+pub fn write_back(
     host: &dyn Host,
     (path, ours): (&Path, &str),
     (to, before): (&Path, &str),
@@ -57,7 +58,7 @@ impl AskedParameter<'_> {
     ///
     /// # Errors
     /// There is none of that name, the kernel takes another value, or refuses it.
-    pub(crate) fn set(
+    pub fn set(
         &self,
         setup: &mut Setup<'_>,
         undo: impl FnOnce(&str) -> Result<Option<Undo>, HostError>,
@@ -100,7 +101,7 @@ impl AskedParameter<'_> {
 }
 
 /// The part of a layer that sets the machine which the others do not have.
-pub(crate) trait SetsMachine: Send + Sync {
+pub trait SetsMachine: Send + Sync {
     /// The word in a study.
     const KIND: &'static str;
     /// The reason why a stack has one of it at most, as a clause.
@@ -118,7 +119,7 @@ pub(crate) trait SetsMachine: Send + Sync {
 }
 
 /// Something that sets the machine, at any height of a stack: a layer.
-pub(crate) struct OfMachine<S>(pub(crate) S);
+pub struct OfMachine<S>(pub S);
 
 impl<S: SetsMachine> Layer for OfMachine<S> {
     fn kind(&self) -> &'static str {
@@ -152,8 +153,8 @@ impl<S: SetsMachine> Layer for OfMachine<S> {
         }
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        self.0.dangers(host)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        self.0.dangers(machine.host)
     }
 
     fn returns(&self) -> bool {

@@ -2,12 +2,12 @@
 //!
 //! The server lends one device of the layers below to the one client of the stack, and goes with the stack.
 
-use crate::stack::common::share::{Ends, ServerPlace};
-use crate::stack::common::{block, filesystem, line::Ready};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Below, Device, Gives, Origin, StandingLayer, Takes};
-use crate::stack::layer::Layer;
-use crate::stack::setup::Setup;
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Below, Device, Gives, Origin, StandingLayer, Takes};
+use crate::foundation::layer::Layer;
+use crate::foundation::setup::Setup;
+use crate::foundation::share::{Ends, ServerPlace};
+use crate::foundation::{block, filesystem, line::Ready};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, Needs, argv};
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Whether the protocol checks what stands before the data.
-pub(crate) const HEADER_DIGEST: SettingDoc =
+pub const HEADER_DIGEST: SettingDoc =
     SettingDoc::flag("header-digest", "false", "Whether headers have a checksum.");
 
 /// Whether it checks the data.
-pub(crate) const DATA_DIGEST: SettingDoc =
+pub const DATA_DIGEST: SettingDoc =
     SettingDoc::flag("data-digest", "false", "Whether data have a checksum.");
 
 /// Number of times, and pause between them, that a disk that was just connected is looked for.
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const DISKS: &str = "/sys/block";
 
 /// The part of a protocol that the others do not have.
-pub(crate) trait Lends: Send + Sync {
+pub trait Lends: Send + Sync {
     /// The word in a study.
     const KIND: &'static str;
 
@@ -58,27 +58,27 @@ pub(crate) trait Lends: Send + Sync {
 }
 
 /// One device that is lent.
-pub(crate) struct Loan<'a> {
+pub struct Loan<'a> {
     /// A name of ours, which nothing else has.
-    pub(crate) name: String,
+    pub name: String,
     /// Addresses of the client and of the server.
-    pub(crate) ends: Ends,
+    pub ends: Ends,
     /// The machine of the client.
-    pub(crate) client: &'a dyn Host,
+    pub client: &'a dyn Host,
 }
 
 /// A disk that appeared here.
-pub(crate) struct LentDisk {
+pub struct LentDisk {
     /// The kernel's name of it: `sdb`.
-    pub(crate) name: String,
+    pub name: String,
     /// A file below its directory in `/sys/block`, and what it holds as long as the disk is this one.
-    pub(crate) shown: (&'static str, String),
+    pub shown: (&'static str, String),
     /// What is in force.
-    pub(crate) facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
 }
 
 /// A protocol, with the place of its server: a layer.
-pub(crate) struct Lent<L> {
+pub struct Lent<L> {
     lends: L,
     place: ServerPlace,
 }
@@ -88,7 +88,7 @@ impl<L: Lends + 'static> Lent<L> {
     ///
     /// # Errors
     /// As [`ServerPlace::parse`].
-    pub(crate) fn layer(lends: L, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    pub fn layer(lends: L, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let place = ServerPlace::parse(settings)?;
         Ok(Box::new(Self { lends, place }))
     }
@@ -183,7 +183,7 @@ impl<L: Lends> Layer for Lent<L> {
 ///
 /// # Errors
 /// It does not appear.
-pub(crate) fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<String, LayerError> {
+pub fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<String, LayerError> {
     for _ in 0..LOOKS {
         let disks = host.list(Path::new(DISKS))?.into_iter();
         let mut disks = disks.filter_map(|disk| disk.into_string().ok());
@@ -208,13 +208,13 @@ pub(crate) fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<Strin
 ///
 /// # Errors
 /// It cannot be read.
-pub(crate) fn told(host: &dyn Host, disk: &str, file: &str) -> Result<String, LayerError> {
+pub fn told(host: &dyn Host, disk: &str, file: &str) -> Result<String, LayerError> {
     let text = host.read_text(&Path::new(DISKS).join(disk).join(file))?;
     Ok(text.trim().to_owned())
 }
 
 /// What a disk that was lent is, as the kernel here tells it.
-pub(crate) fn facts(host: &dyn Host, disk: &str) -> Vec<Fact> {
+pub fn facts(host: &dyn Host, disk: &str) -> Vec<Fact> {
     let named = [
         ("logical sector", "queue/logical_block_size"),
         ("write cache", "queue/write_cache"),
@@ -228,7 +228,7 @@ pub(crate) fn facts(host: &dyn Host, disk: &str) -> Vec<Fact> {
 }
 
 /// A number that hardly anything else has, of the digits in a name of ours and what it counts.
-pub(crate) fn number(name: &str) -> u32 {
+pub fn number(name: &str) -> u32 {
     let mut parts = name.split('-').skip(1);
     // A plan draws no digits.
     let digits = parts.next().and_then(|digits| digits.get(..8));
@@ -241,10 +241,7 @@ pub(crate) fn number(name: &str) -> u32 {
 ///
 /// # Errors
 /// The system refuses one.
-pub(crate) fn directories<const N: usize>(
-    host: &dyn Host,
-    all: [&PathBuf; N],
-) -> Result<(), LayerError> {
+pub fn directories<const N: usize>(host: &dyn Host, all: [&PathBuf; N]) -> Result<(), LayerError> {
     for directory in all {
         host.create_dir(directory)?;
     }
@@ -255,7 +252,7 @@ pub(crate) fn directories<const N: usize>(
 ///
 /// # Errors
 /// The system refuses.
-pub(crate) fn linked(host: &dyn Host, to: &Path, link: &Path) -> Result<(), LayerError> {
+pub fn linked(host: &dyn Host, to: &Path, link: &Path) -> Result<(), LayerError> {
     let mut command = argv(["ln", "-s"]);
     command.extend([to.into(), link.into()]);
     host.must(&command)?;

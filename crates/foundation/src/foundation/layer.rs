@@ -1,15 +1,16 @@
 //! What a layer is: one kind of it as a study's author sees it, and one layer with its settings.
 
-use super::common::words::Words;
-use super::cut::CutOf;
-use super::error::LayerError;
-use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
-use super::identity::Identity;
-use super::setup::Setup;
+use crate::foundation::cut::CutOf;
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
+use crate::foundation::identity::Identity;
+use crate::foundation::inspection::Inspection;
+use crate::foundation::setup::Setup;
+use crate::foundation::words::Words;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::imagined::Tool;
-use stackrace_machine::host::{Host, LabDisk, Needs, Package};
+use stackrace_machine::host::{LabDisk, Needs, Package};
 use stackrace_machine::journal::UndoKind;
 use std::path::{Path, PathBuf};
 
@@ -102,13 +103,14 @@ impl FileData {
     };
 }
 
-/// One and two of the disks that the imagined machine of the tests has.
-pub(super) const ON_A_DISK: &str =
+/// One of the disks that the imagined machine of the tests has.
+pub const ON_A_DISK: &str =
     "devices = { ids = [\"disk-of-test-1\"], size = \"1 GiB\", model = \"TEST\" }";
-pub(super) const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
+/// Two of the disks that the imagined machine of the tests has.
+pub const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
 
 /// Layers as a study writes them, one line each, bottom up.
-pub(super) type TriedStack = &'static [&'static str];
+pub type TriedStack = &'static [&'static str];
 
 /// The stacks a kind of layer is tested with.
 pub struct Tried {
@@ -306,9 +308,8 @@ pub trait Layer: Send + Sync {
     fn disks(&self) -> &[Identity] {
         &[]
     }
-    /// Contents of devices it would write over, on this machine as it is now; `wipe` are ids of
-    /// devices that may be wiped.
-    fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+    /// Contents of devices it would write over, on this machine as it is now.
+    fn dangers(&self, _machine: &Inspection<'_>) -> Vec<Danger> {
         Vec::new()
     }
     /// Disks the virtual machine has to be started with; only the lab gives any.

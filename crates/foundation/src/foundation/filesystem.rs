@@ -1,11 +1,11 @@
 //! What all file systems on block devices share: the permission to format, formatting, reading back
 //! how they are mounted.
 
-use crate::stack::common::{block, guard, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
-use crate::stack::layer::Layer;
-use crate::stack::setup::{Memory, Setup};
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Device, Gives, Origin, StandingLayer};
+use crate::foundation::layer::Layer;
+use crate::foundation::setup::{Memory, Setup};
+use crate::foundation::{block, guard, options};
 use stackrace_base::event::Fact;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{Host, MountInfo, argv};
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// The devices given from below.
 ///
 /// # Errors
-/// When there are none; [`crate::stack::Stack::new`] does not let that happen.
-pub(crate) fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
+/// When there are none; a `Stack` cannot be made so.
+pub fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
     match below {
         Gives::Devices(devices) if !devices.is_empty() => Ok(devices),
         _ => Err(LayerError::refused("there are no devices below", "")),
@@ -28,7 +28,7 @@ pub(crate) fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
 ///
 /// # Errors
 /// When one of them is not.
-pub(crate) fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerError> {
+pub fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerError> {
     let devices = devices(below)?;
     for device in &devices {
         ours_to_format(host, device)?;
@@ -40,7 +40,7 @@ pub(crate) fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, La
 ///
 /// # Errors
 /// When there is none below; [`not_theirs`] says so earlier.
-pub(crate) fn own_root(below: Gives) -> Result<PathBuf, LayerError> {
+pub fn own_root(below: Gives) -> Result<PathBuf, LayerError> {
     match below {
         Gives::Mounted(root) => Ok(root),
         _ => Err(LayerError::refused("there is no file system below", "")),
@@ -52,7 +52,7 @@ pub(crate) fn own_root(below: Gives) -> Result<PathBuf, LayerError> {
 ///
 /// # Errors
 /// One clause.
-pub(crate) fn not_theirs(layer: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
+pub fn not_theirs(layer: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
     let mut theirs = below.iter().map(|layer| layer.existing_directory());
     match theirs.any(|directory| directory.is_some()) {
         true => Err(format!(
@@ -66,7 +66,7 @@ pub(crate) fn not_theirs(layer: &str, below: &[Box<dyn Layer>]) -> Result<(), St
 ///
 /// # Errors
 /// One clause.
-pub(crate) fn no_disks(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
+pub fn no_disks(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
     match below.iter().any(|layer| !layer.disks().is_empty()) {
         true => Err(format!(
             "{kind} cannot be marked as ours, so it could not be wiped from a disk afterwards: put it on loop or lab-disks"
@@ -80,7 +80,7 @@ pub(crate) fn no_disks(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), Strin
 ///
 /// # Errors
 /// When one of them is not ours to format, or the tool fails.
-pub(crate) fn format(
+pub fn format(
     setup: &mut Setup<'_>,
     command: &[String],
     uuid_words: impl FnOnce(&str) -> Vec<String>,
@@ -118,7 +118,7 @@ pub(crate) fn format(
 ///
 /// # Errors
 /// Why it may not.
-pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
+pub fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
     match &device.origin {
         Origin::LoopOn(file) => still_on(host, device, file)?,
         Origin::Disk(disk) => return guard::still_free(host, disk),
@@ -203,7 +203,7 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
 ///
 /// # Errors
 /// When it is not mounted there, or as another file system.
-pub(crate) fn mount_facts(
+pub fn mount_facts(
     host: &dyn Host,
     root: &Path,
     file_system: &str,
@@ -235,7 +235,7 @@ pub(crate) fn mount_facts(
 ///
 /// # Errors
 /// It cannot be mounted.
-pub(crate) fn mount_again(
+pub fn mount_again(
     setup: &mut Setup<'_>,
     file_system: &str,
     source: &OsStr,
@@ -259,7 +259,7 @@ pub(crate) fn mount_again(
 }
 
 /// A file system on these devices, as it came to stand at its root.
-pub(crate) fn standing(
+pub fn standing(
     host: &dyn Host,
     layer: &str,
     root: PathBuf,
@@ -277,7 +277,7 @@ pub(crate) fn standing(
 ///
 /// # Errors
 /// When nothing is.
-pub(crate) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
+pub fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
     let mount = host
         .mounts()?
         .into_iter()
@@ -293,7 +293,7 @@ pub(crate) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerEr
 }
 
 /// One line for the plan: kind, then mkfs words and mount options where there are any.
-pub(crate) fn asked(kind: &str, mkfs: &[String], mount: &[String]) -> String {
+pub fn asked(kind: &str, mkfs: &[String], mount: &[String]) -> String {
     let mut text = kind.to_string();
     if !mkfs.is_empty() {
         text.push_str(&format!(", mkfs {}", mkfs.join(" ")));

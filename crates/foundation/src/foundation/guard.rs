@@ -6,9 +6,9 @@
 //! What is in use is never touched. Looking is one thing ([`inspect`]), judging another
 //! ([`objections`]): the judgement needs no machine.
 
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
-use crate::stack::identity::Identity;
+use crate::foundation::block;
+use crate::foundation::error::LayerError;
+use crate::foundation::identity::Identity;
 use stackrace_base::event::shell;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{DeviceContent, FixedDevice, Host, HostError, Needs, Output, argv};
@@ -17,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Model of a disk that reports none.
-pub(crate) const NO_MODEL: &str = "none";
+pub const NO_MODEL: &str = "none";
 
 /// A disk that a study names, found once and held since.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct NamedDisk {
 
 /// Findings about a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// The kernel's name: `sdb`; `None` if there is no such link.
     pub name: Option<String>,
     /// True if it is a part of a disk.
@@ -46,7 +46,7 @@ pub(crate) struct Found {
 }
 
 /// Objections to writing over a disk, each with what to do; empty if there are none.
-pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
+pub fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
     let id = &asked.id;
     let Some(name) = &found.name else {
         return vec![(
@@ -106,11 +106,7 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
 ///
 /// # Errors
 /// The first objection; that it still holds something after wiping.
-pub(crate) fn clear(
-    host: &dyn Host,
-    asked: &Identity,
-    wipe: bool,
-) -> Result<NamedDisk, LayerError> {
+pub fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     let found = look(host, &disk, Looking::AtAll)?;
     refuse(objections(asked, &found, wipe))?;
@@ -133,7 +129,7 @@ pub(crate) fn clear(
 ///
 /// # Errors
 /// The first objection.
-pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
+pub fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     // It is only read and mounted: what it carries is no objection.
     refuse(objections(
@@ -149,7 +145,7 @@ pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, Lay
 /// # Errors
 /// The first objection.
 #[cfg(any(test, feature = "testing"))]
-pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
+pub fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
     refuse(objections(asked, &inspect(host, asked)?, false))
 }
 
@@ -157,7 +153,7 @@ pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError>
 ///
 /// # Errors
 /// The first objection; another disk that stands in its place.
-pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+pub fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     still_there(host, disk)?;
     let found = look(host, disk, Looking::AtSignatures)?;
     refuse(objections(&disk.asked, &found, false))
@@ -167,7 +163,7 @@ pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerE
 ///
 /// # Errors
 /// When it does.
-pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+pub fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     let NamedDisk { asked, device } = disk;
     if host.fix_device(&device.node)?.number == device.number {
         return Ok(());
@@ -183,7 +179,7 @@ pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), Layer
 }
 
 /// The error that two ids of a study lead to one disk.
-pub(crate) fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
+pub fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
     LayerError::refused(
         format!(
             "{one} and {other} are the same disk ({})",
@@ -218,7 +214,7 @@ fn find(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
 ///
 /// # Errors
 /// When a tool that must be there fails: what cannot be looked at cannot be judged.
-pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
+pub fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
     if !host.exists(&asked.link()) {
         return Ok(Found::default());
     }
@@ -381,7 +377,7 @@ fn signature(line: &str) -> String {
 }
 
 /// The pool in the labels `zdb -l` prints.
-pub(crate) fn pool_of(labels: &str) -> Option<&str> {
+pub fn pool_of(labels: &str) -> Option<&str> {
     let line = labels
         .lines()
         .find_map(|line| line.trim().strip_prefix("name: "))?;

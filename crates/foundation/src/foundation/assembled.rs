@@ -1,13 +1,13 @@
 //! A device that a layer puts together of those below.
 
-use crate::stack::common::block::kernel_name;
-use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
+use crate::foundation::block::kernel_name;
+use crate::foundation::gives::{Device, Gives, Origin, StandingLayer};
 use stackrace_base::event::Fact;
 use stackrace_machine::host::Host;
 use std::path::PathBuf;
 
 /// A layer that gives one device, put together under a name of ours, which shows its traffic.
-pub(crate) fn standing(
+pub fn standing(
     host: &dyn Host,
     layer: &str,
     facts: Vec<Fact>,

@@ -1,26 +1,28 @@
 //! A device with a cache on another one: the last of two.
 
-use crate::stack::common::block::{self, SYS_SECTOR_BYTES};
-use crate::stack::common::filesystem;
-use crate::stack::error::LayerError;
-use crate::stack::gives::Device;
-use crate::stack::layer::Layer;
+use crate::foundation::block::{self, SYS_SECTOR_BYTES};
+use crate::foundation::error::LayerError;
+use crate::foundation::filesystem;
+use crate::foundation::gives::Device;
+use crate::foundation::layer::Layer;
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::unit;
 use stackrace_machine::host::Host;
 use std::path::Path;
 
 /// Bytes of what is cached, and of its cache.
-pub(crate) struct CacheSizes {
-    pub(crate) origin: u64,
-    pub(crate) cache: u64,
+pub struct CacheSizes {
+    /// Bytes of the device that is cached.
+    pub origin: u64,
+    /// Bytes of its cache.
+    pub cache: u64,
 }
 
 /// The device that is cached and its cache, with their sizes.
 ///
 /// # Errors
 /// There are not two, or the cache is larger.
-pub(crate) fn sizes(host: &dyn Host, devices: &[Device]) -> Result<CacheSizes, LayerError> {
+pub fn sizes(host: &dyn Host, devices: &[Device]) -> Result<CacheSizes, LayerError> {
     let [origin, cache] = devices else {
         return Err(LayerError::refused("a cache takes two devices", ""));
     };
@@ -37,7 +39,7 @@ pub(crate) fn sizes(host: &dyn Host, devices: &[Device]) -> Result<CacheSizes, L
 
 impl CacheSizes {
     /// The cache as every set-up begins with it: a trial that is to find it warm has to warm it.
-    pub(crate) fn fact(&self) -> Fact {
+    pub fn fact(&self) -> Fact {
         let cache = unit::bytes(self.cache);
         Fact::new("cache", format!("{cache}, empty when the stack was set up"))
             .with(FactFigure::Effect(LayerEffect::EmptyCache))
@@ -48,7 +50,7 @@ impl CacheSizes {
 ///
 /// # Errors
 /// One clause.
-pub(crate) fn accepts(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
+pub fn accepts(kind: &str, below: &[Box<dyn Layer>]) -> Result<(), String> {
     let disks = below.last().map_or(Vec::new(), |layer| layer.lab_disks());
     if let [origin, cache] = &*disks
         && cache.bytes > origin.bytes
@@ -70,7 +72,7 @@ fn too_large(cache: u64, origin: u64) -> String {
 ///
 /// # Errors
 /// The kernel does not tell.
-pub(crate) fn size(host: &dyn Host, device: &Device) -> Result<u64, LayerError> {
+pub fn size(host: &dyn Host, device: &Device) -> Result<u64, LayerError> {
     let name = block::kernel_name(host, &device.path);
     let about = Path::new("/sys/class/block").join(name).join("size");
     let sectors = host.read_text(&about)?.trim().parse::<u64>();

@@ -4,8 +4,8 @@
 //! kernel itself sends, as DRBD does, never leaves the kernel's first network: there both ends have an
 //! address of the loopback device.
 
-use crate::stack::error::LayerError;
-use crate::stack::setup::Setup;
+use crate::foundation::error::LayerError;
+use crate::foundation::setup::Setup;
 use stackrace_machine::host::second::{LOOPBACK_ENDS, NETWORK_ENDS, SECOND};
 use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::{Param, UndoKind, text};
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Owner of the sockets at the ends of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sockets {
+pub enum Sockets {
     /// Sockets of a driver, in the kernel's first network.
     OfKernel,
     /// Sockets of processes, or of what the kernel does for the network of one.
@@ -42,7 +42,7 @@ const FIRST: &str = "node1";
 ///
 /// # Errors
 /// When it cannot be made.
-pub(super) fn ends(setup: &mut Setup<'_>, sockets: Sockets) -> Result<[IpAddr; 2], LayerError> {
+pub fn ends(setup: &mut Setup<'_>, sockets: Sockets) -> Result<[IpAddr; 2], LayerError> {
     match (setup.peer()?.shares_kernel(), sockets) {
         (false, _) => Ok(setup.ends()?),
         (true, Sockets::OfKernel) => {
@@ -71,7 +71,7 @@ pub(super) fn ends(setup: &mut Setup<'_>, sockets: Sockets) -> Result<[IpAddr; 2
 ///
 /// # Errors
 /// There is no second machine.
-pub(super) fn is_one_network(setup: &Setup<'_>, sockets: Sockets) -> Result<bool, LayerError> {
+pub fn is_one_network(setup: &Setup<'_>, sockets: Sockets) -> Result<bool, LayerError> {
     Ok(sockets == Sockets::OfKernel && setup.peer()?.shares_kernel())
 }
 
@@ -102,12 +102,12 @@ fn join(setup: &mut Setup<'_>) -> Result<(), LayerError> {
 }
 
 /// Takes an address from a card.
-pub(crate) const GIVE_UP: UndoKind = UndoKind {
-    layer: "line",
-    name: "give-up-address",
-    params: &[Param::Path, Param::Name, Param::Address],
-    undo: give_up,
-};
+pub const GIVE_UP: UndoKind = UndoKind::new(
+    "line",
+    "give-up-address",
+    &[Param::Path, Param::Name, Param::Address],
+    give_up,
+);
 
 /// Takes an address from a card, if that is what the stack gave it.
 ///
@@ -127,12 +127,7 @@ fn give_up(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 /// Takes the network of the second machine away, and both cards with it.
-pub(crate) const SEVER: UndoKind = UndoKind {
-    layer: "line",
-    name: "sever",
-    params: &[Param::Path, Param::Name],
-    undo: sever,
-};
+pub const SEVER: UndoKind = UndoKind::new("line", "sever", &[Param::Path, Param::Name], sever);
 
 /// Takes a network away, if that is what the stack made.
 ///

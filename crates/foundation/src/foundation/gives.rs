@@ -1,12 +1,12 @@
 //! What layers give to each other: devices, directories, pools, and where each comes from.
 
-use super::common::guard::NamedDisk;
-use super::error::LayerError;
+use crate::foundation::error::LayerError;
+use crate::foundation::guard::NamedDisk;
 use stackrace_base::event::{Fact, LayerFacts};
 use std::path::PathBuf;
 
 /// Most devices one layer gives or takes.
-pub(super) const DEVICES_MAX: usize = 64;
+pub const DEVICES_MAX: usize = 64;
 
 /// Things that a layer takes from the one below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Pool {
 ///
 /// # Errors
 /// When there is none; `Stack::new` does not let that happen.
-pub(super) fn pool(below: Gives) -> Result<Pool, LayerError> {
+pub fn pool(below: Gives) -> Result<Pool, LayerError> {
     match below {
         Gives::Pool(pool) => Ok(pool),
         _ => Err(LayerError::refused("there is no pool below", "")),
@@ -155,7 +155,7 @@ pub struct StandingLayer {
 
 impl StandingLayer {
     /// A layer that gives this, with what it got; its traffic shows nowhere, and it lies on no disk.
-    pub(crate) fn new(layer: &str, facts: Vec<Fact>, gives: Gives) -> Self {
+    pub fn new(layer: &str, facts: Vec<Fact>, gives: Gives) -> Self {
         Self {
             gives,
             facts: LayerFacts {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 const DEPTH_MAX: u32 = 16;
 
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
-pub(crate) const SYS_SECTOR_BYTES: u64 = 512;
+pub const SYS_SECTOR_BYTES: u64 = 512;
 
 /// The kernel's name of a device: `loop3` for `/dev/loop3`.
-pub(crate) fn name(device: &Path) -> String {
+pub fn name(device: &Path) -> String {
     device
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
@@ -20,14 +20,14 @@ pub(crate) fn name(device: &Path) -> String {
 }
 
 /// Bytes that so many bytes take on devices of which `parity` hold no data.
-pub(crate) fn with_parity(bytes: u64, devices: usize, parity: usize) -> u64 {
+pub fn with_parity(bytes: u64, devices: usize, parity: usize) -> u64 {
     // With too few devices the layer itself is refused.
     let data = devices.saturating_sub(parity).max(1);
     bytes.saturating_mul(devices.max(1) as u64) / data as u64
 }
 
 /// The kernel's own name of a device, also where a link names it: `/dev/vg/lv` → `dm-3`.
-pub(crate) fn kernel_name(host: &dyn Host, device: &Path) -> String {
+pub fn kernel_name(host: &dyn Host, device: &Path) -> String {
     match host.canonical(device) {
         Ok(device) => name(&device),
         Err(_) => name(device),
@@ -36,7 +36,7 @@ pub(crate) fn kernel_name(host: &dyn Host, device: &Path) -> String {
 
 /// Names of the block devices a mounted file system lies on; empty where it lies on none, or they
 /// cannot be found out.
-pub(crate) fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {
+pub fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {
     let (major, minor) = mount.st_dev;
     let by_number = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     if let Ok(device) = host.canonical(&by_number) {
@@ -69,7 +69,7 @@ pub(crate) fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {
 
 /// The whole disks under some devices: partitions give their disk, mapped and loop devices what they
 /// lie on. None twice, in order of appearance.
-pub(crate) fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
+pub fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
     let all = all_below(host, devices).into_iter();
     all.filter(|device| device.is_disk)
         .map(|device| device.name)
@@ -77,16 +77,16 @@ pub(crate) fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
 }
 
 /// A device that was found on the way down.
-pub(super) struct FoundDevice {
+pub struct FoundDevice {
     /// The kernel's name of it.
-    pub(super) name: String,
+    pub name: String,
     /// True if it lies on nothing else of this machine.
     is_disk: bool,
 }
 
 /// Some devices and everything below them, upper ones first, none twice: what a loop device's file lies
 /// on, what a mapped device is made of, the disk of a partition.
-pub(super) fn all_below(host: &dyn Host, devices: &[String]) -> Vec<FoundDevice> {
+pub fn all_below(host: &dyn Host, devices: &[String]) -> Vec<FoundDevice> {
     let mut found = Vec::new();
     for device in devices {
         descend(host, device, DEPTH_MAX, &mut found);
@@ -136,7 +136,7 @@ fn below(host: &dyn Host, directory: &Path) -> Option<Vec<String>> {
 }
 
 /// Describes a whole disk in one line: model, size, sectors, scheduler, rotation, write cache.
-pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
+pub fn fact(host: &dyn Host, disk: &str) -> Fact {
     let directory = Path::new("/sys/class/block").join(disk);
     let read = |name: &str| {
         let text = host.read_text(&directory.join(name)).ok()?;
@@ -172,7 +172,7 @@ pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
 }
 
 /// `mq-deadline [none] kyber` → `none`.
-pub(crate) fn chosen(all: &str) -> &str {
+pub fn chosen(all: &str) -> &str {
     all.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
         .map_or(all, |(word, _)| word)
@@ -180,13 +180,13 @@ pub(crate) fn chosen(all: &str) -> &str {
 
 /// Returns true if a file of the kernel's says just this of a device; a page of SCSI has bytes that are no text
 /// before it.
-pub(crate) fn says(text: &str, what: &str) -> bool {
+pub fn says(text: &str, what: &str) -> bool {
     let parts = text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER);
     parts.into_iter().any(|part| part.trim() == what)
 }
 
 /// The kernel's release, as a fact; `None` if it cannot be read.
-pub(crate) fn kernel(host: &dyn Host) -> Option<Fact> {
+pub fn kernel(host: &dyn Host) -> Option<Fact> {
     host.read_text(Path::new("/proc/sys/kernel/osrelease"))
         .ok()
         .map(|text| Fact::new("kernel", text.trim()))

@@ -6,8 +6,8 @@ use stackrace_base::unit::ShownPath;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
+use crate::foundation::block;
+use crate::foundation::error::LayerError;
 use stackrace_base::event::{Fact, FactFigure, LayerFacts};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo};
@@ -20,7 +20,7 @@ const LAYER: &str = "place";
 ///
 /// # Errors
 /// The system does not show what is mounted.
-pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
+pub fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
     let mount = host.mount_of(point)?;
     // The path of a mount that is not told is no path.
     if mount.mount_point.is_relative() {
@@ -37,7 +37,7 @@ pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountIn
 
 /// The facts of a directory, on a file system that this run mounted (`ours`) or found; `None` if it
 /// cannot be found out where it lies.
-pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
+pub fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
     let mount = host.mount_of(directory).ok()?;
     // A file system that was there before may be old and full, which a new one is not.
     let mounted = if ours {

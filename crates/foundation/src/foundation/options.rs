@@ -1,19 +1,19 @@
 //! The words of a study for `mkfs` and `mount`: which there are, and whether they are in force.
 
-use super::words::{Allowed, OptionValue::Alone, Words, command_line, mount_options};
+use crate::foundation::words::{Allowed, OptionValue::Alone, Words, command_line, mount_options};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 
 /// The setting every file system has for words to its `mkfs`.
-pub(crate) const MKFS: SettingDoc = SettingDoc::texts(
+pub const MKFS: SettingDoc = SettingDoc::texts(
     "mkfs",
     "",
     "Words added to the mkfs command, as it takes them: those that docs/study.md lists.",
 );
 
 /// The setting every file system has for mount options.
-pub(crate) const MOUNT: SettingDoc = SettingDoc::texts(
+pub const MOUNT: SettingDoc = SettingDoc::texts(
     "mount",
     "",
     "Mount options, those that docs/study.md lists; those the system refuses are an error, those it does not show are reported.",
@@ -50,7 +50,7 @@ const ANY_MOUNT: &[Allowed] = &[
 ];
 
 /// [`ANY_MOUNT`] as a list.
-pub(crate) const ANY: Words = Words {
+pub const ANY: Words = Words {
     tool: "any mount",
     manual: "mount(8)",
     options: ANY_MOUNT,
@@ -79,7 +79,7 @@ const NOT_SHOWN: [&str; 14] = [
 ///
 /// # Errors
 /// A word that is not on the list.
-pub(crate) fn mkfs(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+pub fn mkfs(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
     command_line(settings, MKFS.name, allowed)
 }
 
@@ -87,12 +87,12 @@ pub(crate) fn mkfs(settings: &Settings, allowed: &Words) -> Result<Vec<String>, 
 ///
 /// # Errors
 /// An option that is on neither list.
-pub(crate) fn mount(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+pub fn mount(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
     mount_options(settings, MOUNT.name, &[allowed, &ANY])
 }
 
 /// Options that were asked for and are not seen among those in force, one fact each.
-pub(crate) fn missing(asked: &[String], in_force: &[String]) -> Vec<Fact> {
+pub fn missing(asked: &[String], in_force: &[String]) -> Vec<Fact> {
     let fact = |text: String| Some(Fact::new("mount option not as asked", text));
     asked
         .iter()

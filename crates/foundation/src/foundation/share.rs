@@ -3,16 +3,16 @@
 //! A machine has one server of a kind. It is started for the stack, at the address of the line and
 //! for the one client alone, and ended with it; where one runs already, the stack is refused.
 
-use crate::stack::common::{
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Below, Gives, StandingLayer, Takes};
+use crate::foundation::layer::Layer;
+use crate::foundation::setup::Setup;
+use crate::foundation::{
     filesystem,
     line::{self, Line, Ready},
     one_kernel::Sockets,
     words::{self, Words},
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Below, Gives, StandingLayer, Takes};
-use crate::stack::layer::Layer;
-use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, Settings, choice};
 use stackrace_machine::host::{Host, LabDisk, Needs};
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The setting for the server's place: true if it is another machine than the client's.
-pub(crate) const SERVER: ChoiceDoc<bool> = choice!(
+pub const SERVER: ChoiceDoc<bool> = choice!(
     "server",
     ["peer" => true, "same" => false],
     "peer",
@@ -29,7 +29,7 @@ pub(crate) const SERVER: ChoiceDoc<bool> = choice!(
 );
 
 /// The part of a kind of share that the others do not have.
-pub(crate) trait Share: Send + Sync {
+pub trait Share: Send + Sync {
     /// The word in a study.
     const KIND: &'static str;
     /// Facts that the client has to know of what is served.
@@ -83,7 +83,7 @@ pub(crate) trait Share: Send + Sync {
 }
 
 /// The two ends of a share, and their addresses.
-pub(crate) struct Ends {
+pub struct Ends {
     /// Place of the server.
     pub place: ServerPlace,
     /// The client's address: no other is let in.
@@ -93,7 +93,7 @@ pub(crate) struct Ends {
 }
 
 /// A share in its place: a layer.
-pub(crate) struct Shared<S> {
+pub struct Shared<S> {
     share: S,
     place: ServerPlace,
 }
@@ -103,7 +103,7 @@ impl<S: Share + 'static> Shared<S> {
     ///
     /// # Errors
     /// As [`ServerPlace::parse`].
-    pub(crate) fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    pub fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let place = ServerPlace::parse(settings)?;
         Ok(Box::new(Self { share, place }))
     }
@@ -171,7 +171,7 @@ impl<S: Share> Layer for Shared<S> {
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn options(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+pub fn options(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
     words::lines(settings, "options", '=', allowed)
 }
 
@@ -183,7 +183,7 @@ const LOOK: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// When it does not in time.
-pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
+pub fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
     for _ in 0..LOOKS {
         // Looked up in the table of sockets, because a connection of ours would be a client's.
         if host.listener(port)?.is_some() {
@@ -197,7 +197,7 @@ pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), 
 
 /// Machine of the server, and the line to it if it is the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ServerPlace {
+pub struct ServerPlace {
     on_peer: bool,
     line: Line,
 }
@@ -205,7 +205,7 @@ pub(crate) struct ServerPlace {
 impl ServerPlace {
     /// A server on this machine, as `server = "same"` says.
     #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn same() -> Self {
+    pub fn same() -> Self {
         Self {
             on_peer: false,
             line: Line::default(),
@@ -216,7 +216,7 @@ impl ServerPlace {
     ///
     /// # Errors
     /// A line where there is none.
-    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
+    pub fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let on_peer = settings.choice(SERVER)?;
         for name in [line::DELAY.name, line::RATE.name] {
             if !on_peer && settings.given(name) {
@@ -234,7 +234,7 @@ impl ServerPlace {
     }
 
     /// Place of the layers below.
-    pub(crate) fn below(self) -> Below {
+    pub fn below(self) -> Below {
         if self.on_peer {
             Below::OnPeer
         } else {
@@ -243,7 +243,7 @@ impl ServerPlace {
     }
 
     /// The place in words that follow others.
-    pub(crate) fn asked(self) -> String {
+    pub fn asked(self) -> String {
         let server = if self.on_peer {
             ", served by a peer"
         } else {
@@ -253,7 +253,7 @@ impl ServerPlace {
     }
 
     /// The line, ready; without a peer that of the machine with itself, which is not measured.
-    pub(crate) fn ready(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
+    pub fn ready(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
         if self.on_peer {
             return self.line.set_up(setup, Sockets::OfProcesses);
         }
@@ -268,7 +268,7 @@ impl ServerPlace {
     }
 
     /// Does something where the server is.
-    pub(crate) fn at_server<T>(
+    pub fn at_server<T>(
         self,
         setup: &mut Setup<'_>,
         work: impl FnOnce(&mut Setup<'_>) -> Result<T, LayerError>,
@@ -282,7 +282,7 @@ impl ServerPlace {
 
     /// Builds the server, given the directory it serves. What lies below stays mounted when
     /// settling, and is written back.
-    pub(crate) fn serve<T>(
+    pub fn serve<T>(
         self,
         setup: &mut Setup<'_>,
         below: Gives,

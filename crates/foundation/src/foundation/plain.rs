@@ -1,10 +1,10 @@
 //! A file system that is made on one device, mounted, and read back: what the plain ones share.
 
-use crate::stack::common::{block, filesystem, options, words::Words};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, StandingLayer, Takes};
-use crate::stack::layer::Layer;
-use crate::stack::setup::{Memory, Setup};
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Gives, StandingLayer, Takes};
+use crate::foundation::layer::Layer;
+use crate::foundation::setup::{Memory, Setup};
+use crate::foundation::{block, filesystem, options, words::Words};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_machine::host::imagined::{Signature, Tool, World, said, text_after, word};
@@ -13,10 +13,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// The devices that one of them takes.
-pub(crate) const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
+pub const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
 
 /// Properties that set one of them apart.
-pub(crate) struct Plain {
+pub struct Plain {
     /// Its name: in a study, to the kernel and after `mkfs.`.
     pub name: &'static str,
     /// Programs needed.
@@ -50,7 +50,7 @@ impl Plain {
     ///
     /// # Errors
     /// Words that are not for a study to give.
-    pub(crate) fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    pub fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         Ok(Box::new(Asked {
             of: self,
             mkfs: options::mkfs(settings, self.mkfs)?,
@@ -66,11 +66,8 @@ fn needs(
     packages: &'static [Package],
 ) -> Needs {
     Needs {
-        root: true,
-        tools,
-        packages,
         file_system: Some(kind),
-        ..Needs::default()
+        ..Needs::as_root(tools, packages)
     }
 }
 
@@ -140,7 +137,7 @@ impl Layer for Asked {
 ///
 /// # Errors
 /// It can neither be mounted nor repaired.
-pub(crate) fn brought_back(
+pub fn brought_back(
     setup: &mut Setup<'_>,
     kind: &'static str,
     mount: &[String],
@@ -159,7 +156,7 @@ pub(crate) fn brought_back(
 }
 
 /// Properties of a file system that cannot bear a mark of ours, and so is not made on disks.
-pub(crate) struct Unmarked {
+pub struct Unmarked {
     /// Its name to the kernel.
     pub kind: &'static str,
     /// The thing it cannot do, as a sentence.
@@ -177,7 +174,7 @@ pub(crate) struct Unmarked {
 }
 
 /// One of these file systems as a study asks for it.
-pub(crate) struct AskedUnmarked {
+pub struct AskedUnmarked {
     /// Its properties.
     pub of: &'static Unmarked,
     /// The command that makes it, before the study's words and the device.
@@ -246,7 +243,7 @@ impl Layer for AskedUnmarked {
 const ELSEWHERE: &str = "put it on loop or on lab-disks";
 
 /// The lines `NAME: VALUE` of these names.
-pub(crate) fn told(text: &str, names: &[&str]) -> Vec<Fact> {
+pub fn told(text: &str, names: &[&str]) -> Vec<Fact> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
     pairs
@@ -256,11 +253,8 @@ pub(crate) fn told(text: &str, names: &[&str]) -> Vec<Fact> {
 }
 
 /// The mkfs of a file system as a plan imagines it.
-pub(crate) const fn imagined_mkfs(name: &'static str) -> Tool {
-    Tool {
-        name,
-        run: imagined_format,
-    }
+pub const fn imagined_mkfs(name: &'static str) -> Tool {
+    Tool::new(name, imagined_format)
 }
 
 /// Signs every device that is named.
@@ -283,6 +277,6 @@ fn imagined_format(world: &mut World, words: &[OsString]) -> Output {
 }
 
 /// Options in force of a driver that does not list its options.
-pub(crate) fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
+pub fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
     Vec::new()
 }

@@ -1,9 +1,9 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives};
-use crate::stack::parts::{Mounted, Movable, StackParts, appears};
-use crate::stack::site::Site;
+use crate::foundation::error::LayerError;
+use crate::foundation::gives::{Device, Gives};
+use crate::foundation::parts::{Mounted, Movable, StackParts, appears};
+use crate::foundation::site::Site;
 use stackrace_base::event::{LayerFacts, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
@@ -28,16 +28,17 @@ pub struct Setup<'a> {
     /// True if the stack was set up before and lost its power.
     returning: bool,
     /// Commands that repaired what could not be brought back otherwise, as typed.
-    pub(super) repairs: Vec<String>,
-    pub(super) parts: StackParts,
+    pub repairs: Vec<String>,
+    /// Parts of the stack that exist by now.
+    pub parts: StackParts,
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
-    pub(super) node: usize,
+    pub node: usize,
     /// The machine the layer under way stands on; its peer is the next one.
     home: usize,
     /// Things that the layers below gave on the peer.
-    pub(super) there: Gives,
+    pub there: Gives,
 }
 
 /// Directory of the files of [`Setup::prove`].
@@ -50,7 +51,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Brings back what was set up under a mark ([`Setup::mark`]) and lost its power.
-    pub(super) fn again(site: &'a Site<'a>, mark: &str) -> Result<Self, LayerError> {
+    pub fn again(site: &'a Site<'a>, mark: &str) -> Result<Self, LayerError> {
         let nonce = mark.rsplit('-').next().unwrap_or_default().to_string();
         Self::with_nonce(site, nonce, Some(mark.to_string()))
     }
@@ -87,7 +88,7 @@ impl<'a> Setup<'a> {
     }
 
     /// The machine that the stack begins on.
-    pub(super) fn first_host(&self) -> &'a dyn Host {
+    pub fn first_host(&self) -> &'a dyn Host {
         self.site.host
     }
 
@@ -100,7 +101,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Builds a layer on a machine, whose peer is the next one.
-    pub(super) fn stand_on(&mut self, home: usize) -> Result<(), HostError> {
+    pub fn stand_on(&mut self, home: usize) -> Result<(), HostError> {
         (self.host, self.node, self.home) = (self.machine(home)?, home, home);
         Ok(())
     }
@@ -189,7 +190,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Common beginning of every name of this set-up.
-    pub(super) fn mark(&self) -> &str {
+    pub fn mark(&self) -> &str {
         &self.mark
     }
 
@@ -550,7 +551,7 @@ impl<'a> Setup<'a> {
     }
 
     /// The facts of a layer, with the machine it stands on unless that is the first.
-    pub(super) fn placed(&self, facts: LayerFacts) -> LayerFacts {
+    pub fn placed(&self, facts: LayerFacts) -> LayerFacts {
         match self.node {
             1 => facts,
             _ => LayerFacts {
@@ -561,7 +562,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Undoes everything until now; what could not be undone, each with why.
-    pub(super) fn tear_down(&self) -> Vec<String> {
+    pub fn tear_down(&self) -> Vec<String> {
         match undo_entries(
             self.site.host,
             self.site.journal,
@@ -581,6 +582,8 @@ impl<'a> Setup<'a> {
 /// Life of a file system: in memory alone, so that it is lost when unmounted, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
+    /// It is gone when it is unmounted.
     Yes,
+    /// It is still there after it was unmounted.
     No,
 }
