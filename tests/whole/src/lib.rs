@@ -97,8 +97,6 @@ mod stack;
 mod import;
 
 // crates/load/src
-#[path = "../../../crates/load/src/crash/mod.rs"]
-mod crash;
 #[path = "../../../crates/load/src/programs/mod.rs"]
 mod programs;
 #[path = "../../../crates/load/src/tools/mod.rs"]
@@ -144,6 +142,8 @@ mod agent;
 mod lab;
 
 // crates/run/src
+#[path = "../../../crates/run/src/crash/mod.rs"]
+mod crash;
 #[path = "../../../crates/run/src/execute/mod.rs"]
 mod execute;
 #[path = "../../../crates/run/src/prepare/mod.rs"]

@@ -213,8 +213,12 @@ pub struct LayerCommand<'a> {
 
 /// One layer with its settings.
 pub trait Layer: Send + Sync {
+    /// Its kind, as the list of all layers has it.
+    fn of_kind(&self) -> &'static LayerKind;
     /// The word in a study.
-    fn kind(&self) -> &'static str;
+    fn kind(&self) -> &'static str {
+        self.of_kind().name
+    }
     /// Kind and what matters to its neighbours: `loop, count = 4`.
     fn brief(&self) -> String {
         self.kind().to_string()
@@ -222,10 +226,12 @@ pub trait Layer: Send + Sync {
     /// One line for the plan: what is asked for.
     fn describe_asked(&self) -> String;
     /// Things it takes with these settings.
-    fn takes(&self) -> Takes;
+    fn takes(&self) -> Takes {
+        self.of_kind().takes
+    }
     /// Number of devices it gives; `None` if it gives no devices.
     fn devices_given(&self) -> Option<usize> {
-        None
+        (self.gives() == GivesKind::Devices).then_some(1)
     }
     /// Returns true if it gives the very devices that it takes, however many they are.
     fn passes_devices_on(&self) -> bool {
@@ -241,10 +247,7 @@ pub trait Layer: Send + Sync {
     }
     /// The kind of thing that the layer above gets: devices, a directory or a pool.
     fn gives(&self) -> GivesKind {
-        match self.devices_given() {
-            Some(_) => GivesKind::Devices,
-            None => GivesKind::Directory,
-        }
+        self.of_kind().gives
     }
     /// Place of what it takes.
     fn below(&self) -> Below {

@@ -3,8 +3,8 @@
 //! The server lends one device of the layers below to the one client of the stack, and goes with the stack.
 
 use crate::foundation::error::LayerError;
-use crate::foundation::gives::{Below, Device, Gives, Origin, StandingLayer, Takes};
-use crate::foundation::layer::Layer;
+use crate::foundation::gives::{Below, Device, Gives, Origin, StandingLayer};
+use crate::foundation::layer::{Layer, LayerKind};
 use crate::foundation::setup::Setup;
 use crate::foundation::share::{Ends, ServerPlace};
 use crate::foundation::{block, filesystem, line::Ready};
@@ -31,8 +31,8 @@ const DISKS: &str = "/sys/block";
 
 /// The part of a protocol that the others do not have.
 pub trait Lends: Send + Sync {
-    /// The word in a study.
-    const KIND: &'static str;
+    /// Its kind, as the list of all layers has it.
+    const KIND: &'static LayerKind;
 
     /// What is asked for in words, for the plan: `NBD, 4 connections`.
     fn asked(&self) -> String;
@@ -95,7 +95,7 @@ impl<L: Lends + 'static> Lent<L> {
 }
 
 impl<L: Lends> Layer for Lent<L> {
-    fn kind(&self) -> &'static str {
+    fn of_kind(&self) -> &'static LayerKind {
         L::KIND
     }
 
@@ -103,20 +103,12 @@ impl<L: Lends> Layer for Lent<L> {
         self.lends.asked() + &self.place.asked()
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
     fn below(&self) -> Below {
         self.place.below()
     }
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        filesystem::no_disks(L::KIND, below)
+        filesystem::no_disks(self.kind(), below)
     }
 
     fn needs(&self) -> Needs {
@@ -174,7 +166,7 @@ impl<L: Lends> Layer for Lent<L> {
         };
         Ok(StandingLayer {
             devices: vec![disk.name],
-            ..StandingLayer::new(L::KIND, facts, Gives::Devices(vec![device]))
+            ..StandingLayer::new(self.kind(), facts, Gives::Devices(vec![device]))
         })
     }
 }

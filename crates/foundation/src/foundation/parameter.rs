@@ -3,9 +3,9 @@
 
 use crate::foundation::block;
 use crate::foundation::error::LayerError;
-use crate::foundation::gives::{Danger, Gives, StandingLayer, Takes};
+use crate::foundation::gives::{Danger, Gives, StandingLayer};
 use crate::foundation::inspection::Inspection;
-use crate::foundation::layer::Layer;
+use crate::foundation::layer::{Layer, LayerKind};
 use crate::foundation::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, HostError, Needs};
@@ -102,8 +102,8 @@ impl AskedParameter<'_> {
 
 /// The part of a layer that sets the machine which the others do not have.
 pub trait SetsMachine: Send + Sync {
-    /// The word in a study.
-    const KIND: &'static str;
+    /// Its kind, as the list of all layers has it.
+    const KIND: &'static LayerKind;
     /// The reason why a stack has one of it at most, as a clause.
     const ONE: &'static str;
 
@@ -122,16 +122,12 @@ pub trait SetsMachine: Send + Sync {
 pub struct OfMachine<S>(pub S);
 
 impl<S: SetsMachine> Layer for OfMachine<S> {
-    fn kind(&self) -> &'static str {
+    fn of_kind(&self) -> &'static LayerKind {
         S::KIND
     }
 
     fn describe_asked(&self) -> String {
         self.0.asked()
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Anything
     }
 
     fn sets_the_machine(&self) -> bool {
@@ -140,7 +136,7 @@ impl<S: SetsMachine> Layer for OfMachine<S> {
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         // The upper one would win, and the lower one say what is not so.
-        match below.iter().any(|layer| layer.kind() == S::KIND) {
+        match below.iter().any(|layer| layer.kind() == self.kind()) {
             true => Err(S::ONE.to_owned()),
             false => Ok(()),
         }
@@ -162,6 +158,6 @@ impl<S: SetsMachine> Layer for OfMachine<S> {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        Ok(StandingLayer::new(S::KIND, self.0.set(setup)?, below))
+        Ok(StandingLayer::new(self.kind(), self.0.set(setup)?, below))
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::foundation::error::LayerError;
 use crate::foundation::gives::{Gives, StandingLayer, Takes};
-use crate::foundation::layer::Layer;
+use crate::foundation::layer::{Layer, LayerKind};
 use crate::foundation::setup::{Memory, Setup};
 use crate::foundation::{block, filesystem, options, words::Words};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_machine::host::imagined::{Signature, Tool, World, said, text_after, word};
-use stackrace_machine::host::{Host, Needs, Output, Package, argv};
+use stackrace_machine::host::{Host, Needs, Output, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -17,12 +17,10 @@ pub const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
 
 /// Properties that set one of them apart.
 pub struct Plain {
-    /// Its name: in a study, to the kernel and after `mkfs.`.
-    pub name: &'static str,
+    /// Its kind, whose name is that to the kernel and after `mkfs.`, too.
+    pub kind: &'static LayerKind,
     /// Programs needed.
     pub tools: &'static [&'static str],
-    /// The package with those of its own.
-    pub packages: &'static [Package],
     /// Words for mkfs that a study may give.
     pub mkfs: &'static Words,
     /// Mount options that a study may give.
@@ -60,14 +58,10 @@ impl Plain {
 }
 
 /// Needs of a file system with this name to the kernel.
-fn needs(
-    kind: &'static str,
-    tools: &'static [&'static str],
-    packages: &'static [Package],
-) -> Needs {
+fn needs(kind: &LayerKind, tools: &'static [&'static str]) -> Needs {
     Needs {
-        file_system: Some(kind),
-        ..Needs::as_root(tools, packages)
+        file_system: Some(kind.name),
+        ..Needs::as_root(tools, kind.packages)
     }
 }
 
@@ -79,20 +73,16 @@ struct Asked {
 }
 
 impl Layer for Asked {
-    fn kind(&self) -> &'static str {
-        self.of.name
+    fn of_kind(&self) -> &'static LayerKind {
+        self.of.kind
     }
 
     fn describe_asked(&self) -> String {
         filesystem::asked(self.kind(), &self.mkfs, &self.mount)
     }
 
-    fn takes(&self) -> Takes {
-        TAKES
-    }
-
     fn needs(&self) -> Needs {
-        needs(self.kind(), self.of.tools, self.of.packages)
+        needs(self.of.kind, self.of.tools)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -157,14 +147,12 @@ pub fn brought_back(
 
 /// Properties of a file system that cannot bear a mark of ours, and so is not made on disks.
 pub struct Unmarked {
-    /// Its name to the kernel.
-    pub kind: &'static str,
+    /// Its kind, whose name is that to the kernel, too.
+    pub kind: &'static LayerKind,
     /// The thing it cannot do, as a sentence.
     pub why: &'static str,
     /// Programs needed.
     pub tools: &'static [&'static str],
-    /// The package with those of its own.
-    pub packages: &'static [Package],
     /// The command that tells how it was made, before the device.
     pub ask: &'static [&'static str],
     /// Names of the lines of its answer that matter to figures.
@@ -188,16 +176,12 @@ pub struct AskedUnmarked {
 }
 
 impl Layer for AskedUnmarked {
-    fn kind(&self) -> &'static str {
+    fn of_kind(&self) -> &'static LayerKind {
         self.of.kind
     }
 
     fn describe_asked(&self) -> String {
         filesystem::asked(&self.text, &self.mkfs, &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        TAKES
     }
 
     /// Refuses disks below: there it could not be told from a file system of others.
@@ -209,7 +193,7 @@ impl Layer for AskedUnmarked {
     }
 
     fn needs(&self) -> Needs {
-        needs(self.kind(), self.of.tools, self.of.packages)
+        needs(self.of.kind, self.of.tools)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

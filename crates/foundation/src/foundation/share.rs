@@ -4,8 +4,8 @@
 //! for the one client alone, and ended with it; where one runs already, the stack is refused.
 
 use crate::foundation::error::LayerError;
-use crate::foundation::gives::{Below, Gives, StandingLayer, Takes};
-use crate::foundation::layer::Layer;
+use crate::foundation::gives::{Below, Gives, StandingLayer};
+use crate::foundation::layer::{Layer, LayerKind};
 use crate::foundation::setup::Setup;
 use crate::foundation::{
     filesystem,
@@ -30,8 +30,8 @@ pub const SERVER: ChoiceDoc<bool> = choice!(
 
 /// The part of a kind of share that the others do not have.
 pub trait Share: Send + Sync {
-    /// The word in a study.
-    const KIND: &'static str;
+    /// Its kind, as the list of all layers has it.
+    const KIND: &'static LayerKind;
     /// Facts that the client has to know of what is served.
     type Served;
 
@@ -110,7 +110,7 @@ impl<S: Share + 'static> Shared<S> {
 }
 
 impl<S: Share> Layer for Shared<S> {
-    fn kind(&self) -> &'static str {
+    fn of_kind(&self) -> &'static LayerKind {
         S::KIND
     }
 
@@ -118,10 +118,6 @@ impl<S: Share> Layer for Shared<S> {
         let parts = [self.share.asked() + &self.place.asked()];
         let parts = [&parts, self.share.options()].concat();
         filesystem::asked(&parts.join(", "), &[], self.share.mount_options())
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Directory
     }
 
     fn below(&self) -> Below {
@@ -163,7 +159,7 @@ impl<S: Share> Layer for Shared<S> {
         if place.on_peer {
             setup.served_at(&root);
         }
-        Ok(StandingLayer::new(S::KIND, facts, Gives::Mounted(root)))
+        Ok(StandingLayer::new(self.kind(), facts, Gives::Mounted(root)))
     }
 }
 

@@ -221,8 +221,8 @@ fn place(device: &str) -> PathBuf {
 }
 
 impl Layer for Bcache {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -232,14 +232,6 @@ impl Layer for Bcache {
             unit::bytes(self.bucket),
             unit::bytes(self.cutoff)
         )
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     /// In both modes that cache writes, what is written goes to both devices in the end.

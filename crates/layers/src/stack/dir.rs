@@ -65,16 +65,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Dir {
-    fn kind(&self) -> &'static str {
-        "dir"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         format!("the directory {}", self.path.shown())
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn existing_directory(&self) -> Option<&Path> {

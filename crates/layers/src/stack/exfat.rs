@@ -135,10 +135,9 @@ const CLUSTER_BYTES_MAX: u64 = 32 << 20;
 const ALIGN_BYTES_MAX: u64 = 2 << 30;
 
 const EXFAT: Unmarked = Unmarked {
-    kind: KIND.name,
+    kind: &KIND,
     why: "an exFAT cannot be marked as ours, so it could not be wiped from a disk afterwards",
     tools: &["mkfs.exfat", "dump.exfat", "wipefs", "mount", "umount"],
-    packages: PACKAGES,
     ask: &["dump.exfat"],
     lines: &GEOMETRY,
     repair: &["fsck.exfat", "-y"],

@@ -51,7 +51,7 @@ pub(super) const EXT2: LayerKind = LayerKind {
     words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
-            "ext2",
+            &EXT2,
             &["mkfs.ext2", "dumpe2fs", "wipefs", "mount", "umount"],
         );
         EXT.parse(settings)
@@ -88,7 +88,7 @@ pub(super) const EXT3: LayerKind = LayerKind {
     words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
-            "ext3",
+            &EXT3,
             &["mkfs.ext3", "dumpe2fs", "wipefs", "mount", "umount"],
         );
         EXT.parse(settings)
@@ -131,7 +131,7 @@ pub(super) const EXT4: LayerKind = LayerKind {
     words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
-            "ext4",
+            &EXT4,
             &["mkfs.ext4", "dumpe2fs", "wipefs", "mount", "umount"],
         );
         EXT.parse(settings)
@@ -304,11 +304,10 @@ const MOUNT: Words = Words {
     ],
 };
 
-const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
+const fn version(kind: &'static LayerKind, tools: &'static [&'static str]) -> Plain {
     Plain {
-        name,
+        kind,
         tools,
-        packages: PACKAGES,
         mkfs: &MKFS,
         mount: &MOUNT,
         // mke2fs keeps the words of the last -E only, so ours would undo the study's, or the other

@@ -133,9 +133,8 @@ const MOUNT: Words = Words {
 };
 
 const F2FS: &Plain = &Plain {
-    name: "f2fs",
+    kind: &KIND,
     tools: &["mkfs.f2fs", "wipefs", "mount", "umount"],
-    packages: PACKAGES,
     mkfs: &MKFS,
     mount: &MOUNT,
     // No discard (mkfs.f2fs(8)): blocks that were laid out stay.

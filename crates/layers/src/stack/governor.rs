@@ -107,7 +107,7 @@ fn no_governor() -> LayerError {
 }
 
 impl SetsMachine for Governor {
-    const KIND: &'static str = NAME;
+    const KIND: &'static LayerKind = &KIND;
     const ONE: &'static str = "the processors have one governor: leave one of the two out";
 
     fn asked(&self) -> String {

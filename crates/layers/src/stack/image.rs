@@ -355,8 +355,8 @@ fn with_path(begin: &str, path: &Path) -> OsString {
 }
 
 impl Layer for Image {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -371,14 +371,6 @@ impl Layer for Image {
             self.preallocation,
             self.aio
         )
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Directory
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {

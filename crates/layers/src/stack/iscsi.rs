@@ -280,7 +280,7 @@ fn client_here(host: &dyn Host, name: &str) -> Result<String, LayerError> {
 }
 
 impl Lends for Iscsi {
-    const KIND: &'static str = NAME;
+    const KIND: &'static LayerKind = &KIND;
 
     fn asked(&self) -> String {
         format!(

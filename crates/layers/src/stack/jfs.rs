@@ -106,10 +106,9 @@ const GEOMETRY: [&str; 5] = [
 ];
 
 const JFS: Unmarked = Unmarked {
-    kind: KIND.name,
+    kind: &KIND,
     why: "a JFS cannot be marked as ours, so it could not be wiped from a disk afterwards",
     tools: &["mkfs.jfs", "jfs_tune", "wipefs", "mount", "umount"],
-    packages: PACKAGES,
     ask: &["jfs_tune", "-l"],
     lines: &GEOMETRY,
     // The kernel does not replay the journal: until jfs_fsck has done it, a mount is refused.

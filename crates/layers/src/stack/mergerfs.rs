@@ -309,17 +309,13 @@ impl Mergerfs {
 }
 
 impl Layer for Mergerfs {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         let kind = format!("mergerfs over {}, create {}", self.branch.kind, self.create);
         filesystem::asked(&kind, &[], &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
     }
 
     /// Refuses room that no branch could have: then no file could be made.

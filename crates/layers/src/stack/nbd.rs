@@ -203,7 +203,7 @@ impl Nbd {
 }
 
 impl Lends for Nbd {
-    const KIND: &'static str = NAME;
+    const KIND: &'static LayerKind = &KIND;
 
     fn asked(&self) -> String {
         format!(

@@ -95,9 +95,8 @@ const MOUNT: Words = Words {
 };
 
 const NILFS2: &Plain = &Plain {
-    name: "nilfs2",
+    kind: &KIND,
     tools: &["mkfs.nilfs2", "mount.nilfs2", "wipefs", "mount", "umount"],
-    packages: PACKAGES,
     mkfs: &MKFS,
     mount: &MOUNT,
     // No discard (mkfs.nilfs2(8)): blocks that were laid out stay.

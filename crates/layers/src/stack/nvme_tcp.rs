@@ -200,7 +200,7 @@ fn stop(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 impl Lends for NvmeTcp {
-    const KIND: &'static str = NAME;
+    const KIND: &'static LayerKind = &KIND;
 
     fn asked(&self) -> String {
         let queues = match self.queues {

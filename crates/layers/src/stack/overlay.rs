@@ -311,8 +311,8 @@ fn root_of(below: Gives) -> Result<PathBuf, LayerError> {
 }
 
 impl Layer for Overlay {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -325,10 +325,6 @@ impl Layer for Overlay {
             CONTENT.word(self.content)
         );
         filesystem::asked(&kind, &[], &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Directory
     }
 
     /// Refuses a directory of the user's: what is done to layers is done as root, by their paths.

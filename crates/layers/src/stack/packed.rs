@@ -53,10 +53,9 @@ const SQUASHFS_WITH: ChoiceDoc<&'static str> = choice!(
 
 /// One of these file systems.
 struct Packer {
-    name: &'static str,
+    kind: &'static LayerKind,
     /// Programs needed.
     tools: &'static [&'static str],
-    packages: &'static [Package],
     /// The setting for its compression.
     with: ChoiceDoc<&'static str>,
     /// Compressions that have levels, each with its lowest and its highest, by the tool's manual page.
@@ -88,12 +87,12 @@ pub(super) const EROFS: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "erofs = { compression = \"lz4\" }",
     parse: |settings| parse(&EROFS_PACKER, settings),
-    packages: EROFS_PACKER.packages,
+    packages: &[Package::new("erofs-utils", &["mkfs.erofs", "dump.erofs"])],
     imagined: &[
         Tool::new("mount.erofs", mount_without_device),
         Tool::new("dump.erofs", |_, _| said("Filesystem features: 0padding\n")),
     ],
-    reads: &[EROFS_PACKER.told],
+    reads: &[erofs_told],
     tried: Tried {
         shapes: &[&[
             "loop = { size = \"1 GiB\" }",
@@ -138,9 +137,12 @@ pub(super) const SQUASHFS: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "squashfs = { compression = \"zstd\" }",
     parse: |settings| parse(&SQUASHFS_PACKER, settings),
-    packages: SQUASHFS_PACKER.packages,
+    packages: &[Package::new(
+        "squashfs-tools",
+        &["mksquashfs", "unsquashfs"],
+    )],
     imagined: &[Tool::new("mount.squashfs", mount_without_device)],
-    reads: &[SQUASHFS_PACKER.told],
+    reads: &[squashfs_told],
     tried: Tried {
         shapes: &[&[
             "loop = { size = \"1 GiB\" }",
@@ -180,9 +182,8 @@ const LEVEL: SettingDoc = SettingDoc::count(
 );
 
 const EROFS_PACKER: Packer = Packer {
-    name: "erofs",
+    kind: &EROFS,
     tools: &["mkfs.erofs", "dump.erofs", "mount", "umount"],
-    packages: &[Package::new("erofs-utils", &["mkfs.erofs", "dump.erofs"])],
     with: EROFS_WITH,
     // mkfs.erofs(1).
     levels: &[
@@ -205,16 +206,12 @@ const EROFS_PACKER: Packer = Packer {
         command
     },
     ask: &["dump.erofs", "-s"],
-    told: |text| plain::told(text, &["Filesystem features"]),
+    told: erofs_told,
 };
 
 const SQUASHFS_PACKER: Packer = Packer {
-    name: "squashfs",
+    kind: &SQUASHFS,
     tools: &["mksquashfs", "unsquashfs", "mount", "umount"],
-    packages: &[Package::new(
-        "squashfs-tools",
-        &["mksquashfs", "unsquashfs"],
-    )],
     with: SQUASHFS_WITH,
     // mksquashfs(1).
     levels: &[("gzip", 1, 9), ("zstd", 1, 22)],
@@ -238,18 +235,24 @@ const SQUASHFS_PACKER: Packer = Packer {
     },
     ask: &["unsquashfs", "-s"],
     // `Compression zstd`, `	compression-level 3`, `Block size 131072`.
-    told: |text| {
-        let lines = text.lines().map(str::trim);
-        let of = |line: &str, name: &str| {
-            let value = line.strip_prefix(name)?.strip_prefix(' ')?;
-            Some(Fact::new(name, value.trim()))
-        };
-        let names = ["Compression", "compression-level", "Block size"];
-        lines
-            .filter_map(|line| names.iter().find_map(|name| of(line, name)))
-            .collect()
-    },
+    told: squashfs_told,
 };
+
+fn erofs_told(text: &str) -> Vec<Fact> {
+    plain::told(text, &["Filesystem features"])
+}
+
+fn squashfs_told(text: &str) -> Vec<Fact> {
+    let lines = text.lines().map(str::trim);
+    let of = |line: &str, name: &str| {
+        let value = line.strip_prefix(name)?.strip_prefix(' ')?;
+        Some(Fact::new(name, value.trim()))
+    };
+    let names = ["Compression", "compression-level", "Block size"];
+    lines
+        .filter_map(|line| names.iter().find_map(|name| of(line, name)))
+        .collect()
+}
 
 /// One of them as a study asks for it.
 struct Packed {
@@ -267,7 +270,7 @@ fn parse(of: &'static Packer, settings: &Settings) -> Result<Box<dyn Layer>, Ref
     if let Some(bytes) = size.filter(|bytes| !fits(*bytes)) {
         return Err(Refusal::at(
             settings.span_of(of.size),
-            format!("{} has no {} of {bytes} bytes", of.name, of.size),
+            format!("{} has no {} of {bytes} bytes", of.kind.name, of.size),
             "write a power of two from \"4 KiB\" to \"1 MiB\"",
         ));
     }
@@ -301,8 +304,8 @@ fn parse(of: &'static Packer, settings: &Settings) -> Result<Box<dyn Layer>, Ref
 }
 
 impl Layer for Packed {
-    fn kind(&self) -> &'static str {
-        self.of.name
+    fn of_kind(&self) -> &'static LayerKind {
+        self.of.kind
     }
 
     fn describe_asked(&self) -> String {
@@ -314,12 +317,9 @@ impl Layer for Packed {
         });
         format!(
             "{}, only read, compression {}{level}{size}",
-            self.of.name, self.compression
+            self.kind(),
+            self.compression
         )
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Directory
     }
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
@@ -337,9 +337,9 @@ impl Layer for Packed {
 
     fn needs(&self) -> Needs {
         Needs {
-            file_system: Some(self.of.name),
+            file_system: Some(self.kind()),
             drivers: &[loops::DRIVER],
-            ..Needs::as_root(self.of.tools, self.of.packages)
+            ..Needs::as_root(self.of.tools, self.of.kind.packages)
         }
     }
 

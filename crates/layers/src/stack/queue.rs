@@ -226,8 +226,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Queue {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -237,14 +237,6 @@ impl Layer for Queue {
             "the queues below with {}",
             each.collect::<Vec<_>>().join(", ")
         )
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn passes_devices_on(&self) -> bool {

@@ -185,16 +185,12 @@ pub fn needs_command(undo: &Undo) -> bool {
 }
 
 impl Layer for Script {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         format!("what `{}` mounts", self.set_up)
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn needs(&self) -> Needs {

@@ -241,7 +241,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl SetsMachine for Sysctl {
-    const KIND: &'static str = NAME;
+    const KIND: &'static LayerKind = &KIND;
     const ONE: &'static str = "two layers sysctl set the same machine: write both in one";
 
     fn asked(&self) -> String {

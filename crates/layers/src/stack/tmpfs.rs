@@ -92,17 +92,13 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Tmpfs {
-    fn kind(&self) -> &'static str {
-        "tmpfs"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         let kind = format!("tmpfs of {}", unit::bytes(self.size));
         filesystem::asked(&kind, &[], &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn needs(&self) -> Needs {

@@ -179,9 +179,8 @@ const MOUNT: Words = Words {
 };
 
 const XFS: &Plain = &Plain {
-    name: "xfs",
+    kind: &KIND,
     tools: &["mkfs.xfs", "xfs_info", "wipefs", "mount", "umount"],
-    packages: PACKAGES,
     mkfs: &MKFS,
     mount: &MOUNT,
     // No discard (mkfs.xfs(8)): blocks that were laid out stay.

@@ -251,7 +251,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Share for Afp {
-    const KIND: &'static str = "afp";
+    const KIND: &'static LayerKind = &KIND;
     type Served = Kept;
 
     fn asked(&self) -> String {

@@ -50,7 +50,7 @@ pub(super) const FILL: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "fill = { to = \"80 %\" }",
-    parse: |settings| parse("fill", settings, 0.0),
+    parse: |settings| parse(&FILL, settings, 0.0),
     tried: Tried {
         shapes: &[&[
             "loop = { size = \"1 GiB\" }",
@@ -116,7 +116,7 @@ pub(super) const AGE: LayerKind = LayerKind {
                 "write how full it is, like \"80 %\"",
             ));
         }
-        parse("age", settings, times)
+        parse(&AGE, settings, times)
     },
     tried: Tried {
         shapes: &[&[
@@ -144,12 +144,16 @@ pub(super) const AGE: LayerKind = LayerKind {
 };
 
 struct Ageing {
-    kind: &'static str,
+    kind: &'static LayerKind,
     asked: AskedAge,
     profile: &'static str,
 }
 
-fn parse(kind: &'static str, settings: &Settings, times: f64) -> Result<Box<dyn Layer>, Refusal> {
+fn parse(
+    kind: &'static LayerKind,
+    settings: &Settings,
+    times: f64,
+) -> Result<Box<dyn Layer>, Refusal> {
     // Nothing is full to the last block: the file system keeps some.
     let to = settings.share("to")?;
     if to > FULLEST {
@@ -274,7 +278,7 @@ fn mean_free(told: &str) -> Option<u64> {
 }
 
 impl Layer for Ageing {
-    fn kind(&self) -> &'static str {
+    fn of_kind(&self) -> &'static LayerKind {
         self.kind
     }
 
@@ -293,10 +297,6 @@ impl Layer for Ageing {
         }
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Directory
-    }
-
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         let mut kinds = below.iter().map(|layer| layer.kind());
         if let Some(other) = kinds.find(|kind| [FILL.name, AGE.name].contains(kind)) {
@@ -304,7 +304,7 @@ impl Layer for Ageing {
                 "{other} below fills the same file system: leave one of the two out"
             ));
         }
-        filesystem::not_theirs(self.kind, below)
+        filesystem::not_theirs(self.kind(), below)
     }
 
     fn returns(&self) -> bool {
@@ -317,7 +317,7 @@ impl Layer for Ageing {
         _setup: &mut Setup<'_>,
         below: Gives,
     ) -> Result<StandingLayer, LayerError> {
-        Ok(StandingLayer::new(self.kind, Vec::new(), below))
+        Ok(StandingLayer::new(self.kind(), Vec::new(), below))
     }
 
     fn needs(&self) -> Needs {
@@ -332,10 +332,10 @@ impl Layer for Ageing {
         let host = setup.host();
         if !host.is_here() {
             return Err(LayerError::refused(
-                format!("{} works on the machine of the workload alone", self.kind),
+                format!("{} works on the machine of the workload alone", self.kind()),
                 format!(
                     "put {} above the layer that reaches the other machine",
-                    self.kind
+                    self.kind()
                 ),
             ));
         }
@@ -362,7 +362,7 @@ impl Layer for Ageing {
             facts.extend(described(&self.asked, &aged, room));
             facts.extend(free_space(host, &root));
         }
-        Ok(StandingLayer::new(self.kind, facts, Gives::Mounted(root)))
+        Ok(StandingLayer::new(self.kind(), facts, Gives::Mounted(root)))
     }
 }
 

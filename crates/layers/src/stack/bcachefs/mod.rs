@@ -203,8 +203,8 @@ pub(super) fn options_of(text: &str) -> Vec<Fact> {
 }
 
 impl Layer for Bcachefs {
-    fn kind(&self) -> &'static str {
-        "bcachefs"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {

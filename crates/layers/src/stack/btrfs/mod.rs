@@ -329,8 +329,8 @@ impl Btrfs {
 }
 
 impl Layer for Btrfs {
-    fn kind(&self) -> &'static str {
-        "btrfs"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {

@@ -138,8 +138,8 @@ fn ids_of(name: &str, directory: &Path) -> Vec<String> {
 }
 
 impl Layer for Disks {
-    fn kind(&self) -> &'static str {
-        "devices"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -153,10 +153,6 @@ impl Layer for Disks {
         });
         let disks: Vec<String> = disks.collect();
         format!("all that is on {} is lost", disks.join(", "))
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn devices_given(&self) -> Option<usize> {

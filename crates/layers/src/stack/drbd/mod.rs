@@ -180,8 +180,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Drbd {
-    fn kind(&self) -> &'static str {
-        "drbd"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -211,14 +211,6 @@ impl Layer for Drbd {
             }
         }
         text + &self.line.asked()
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn below(&self) -> Below {

@@ -211,8 +211,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Gfs2 {
-    fn kind(&self) -> &'static str {
-        "gfs2"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -223,10 +223,6 @@ impl Layer for Gfs2 {
             (true, ..) => "gfs2 with DLM, mounted on both machines, load from both",
         };
         filesystem::asked(locks, &self.mkfs, &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
     }
 
     fn loaded_from(&self) -> usize {

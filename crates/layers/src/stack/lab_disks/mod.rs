@@ -302,8 +302,8 @@ pub(super) fn own_disk(
 }
 
 impl Layer for LabDisks {
-    fn kind(&self) -> &'static str {
-        "lab-disks"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -325,10 +325,6 @@ impl Layer for LabDisks {
             .map(|(like, count)| format!("{} of the lab, {like}", unit::counted(count, "disk")))
             .collect();
         kinds.join("; ")
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn devices_given(&self) -> Option<usize> {

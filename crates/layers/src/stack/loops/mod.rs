@@ -168,8 +168,8 @@ fn sector(settings: &Settings) -> Result<u64, Refusal> {
 }
 
 impl Layer for Loop {
-    fn kind(&self) -> &'static str {
-        "loop"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -190,10 +190,6 @@ impl Layer for Loop {
             self.laid_out.words(),
             on_off(self.direct_io)
         )
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn devices_given(&self) -> Option<usize> {

@@ -370,8 +370,8 @@ fn regrouped(uuid: &str) -> String {
 }
 
 impl Layer for Lvm {
-    fn kind(&self) -> &'static str {
-        "lvm"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -405,10 +405,6 @@ impl Layer for Lvm {
             min,
             max: DEVICES_MAX,
         }
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn needs(&self) -> Needs {

@@ -8,7 +8,7 @@ use stackrace_foundation::foundation::{
     Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
     Tried,
 };
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
+use stackrace_machine::host::{Driver, Host, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -212,19 +212,15 @@ impl Integrity {
 impl Maps for Integrity {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_integrity",
-                    shown_by: "/sys/module/dm_integrity",
-                    what: "devices with checksums (dm-integrity)",
-                },
-            ],
-            ..Needs::as_root(&["integritysetup", "dmsetup", "wipefs"], PACKAGES)
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_integrity",
+            shown_by: "/sys/module/dm_integrity",
+            what: "devices with checksums (dm-integrity)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &["integritysetup", "dmsetup", "wipefs"];
 
     fn asked(&self) -> String {
         format!(

@@ -13,7 +13,7 @@ use stackrace_foundation::foundation::{
     Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, ON_A_DISK, RealStack,
     Setup, Takes, Tried, block,
 };
-use stackrace_machine::host::{Driver, Filling, Host, Needs, Package, argv};
+use stackrace_machine::host::{Driver, Filling, Host, Package, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -349,19 +349,15 @@ impl Table {
 impl Maps for Luks {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_crypt",
-                    shown_by: "/sys/module/dm_crypt",
-                    what: "encrypted devices (dm-crypt)",
-                },
-            ],
-            ..Needs::as_root(&["cryptsetup", "dmsetup", "wipefs", "blkid"], PACKAGES)
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_crypt",
+            shown_by: "/sys/module/dm_crypt",
+            what: "encrypted devices (dm-crypt)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &["cryptsetup", "dmsetup", "wipefs", "blkid"];
 
     fn asked(&self) -> String {
         let mut text = format!(

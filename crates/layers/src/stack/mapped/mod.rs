@@ -14,7 +14,7 @@ pub(super) use writecache::KIND as WRITECACHE;
 
 use stackrace_base::event::Fact;
 use stackrace_foundation::foundation::{
-    Device, Gives, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, assembled, filesystem,
+    Device, Gives, Layer, LayerError, LayerKind, Setup, StandingLayer, assembled, filesystem,
 };
 use stackrace_machine::host::{Driver, Host, HostError, Needs, Package, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
@@ -97,8 +97,10 @@ fn same(name: &str, each: &[(&str, String, String)]) -> Result<(), LayerError> {
 trait Maps: Send + Sync {
     /// The kind of layer.
     const KIND: &'static LayerKind;
-    /// Needs of the machine.
-    fn needs() -> Needs;
+    /// Its driver, beside the mapper itself.
+    const DRIVERS: &'static [Driver];
+    /// Programs needed.
+    const TOOLS: &'static [&'static str];
 
     /// What is asked for in words, for the plan.
     fn asked(&self) -> String;
@@ -134,20 +136,12 @@ trait Maps: Send + Sync {
 struct Mapped<M>(M);
 
 impl<M: Maps> Layer for Mapped<M> {
-    fn kind(&self) -> &'static str {
-        M::KIND.name
+    fn of_kind(&self) -> &'static LayerKind {
+        M::KIND
     }
 
     fn describe_asked(&self) -> String {
         self.0.asked()
-    }
-
-    fn takes(&self) -> Takes {
-        M::KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
@@ -159,7 +153,10 @@ impl<M: Maps> Layer for Mapped<M> {
     }
 
     fn needs(&self) -> Needs {
-        M::needs()
+        Needs {
+            drivers: M::DRIVERS,
+            ..Needs::as_root(M::TOOLS, M::KIND.packages)
+        }
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

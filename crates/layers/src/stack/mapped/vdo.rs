@@ -11,7 +11,7 @@ use stackrace_foundation::foundation::{
     Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
     Tried, cached,
 };
-use stackrace_machine::host::{Driver, Host, Needs, argv};
+use stackrace_machine::host::{Driver, Host, argv};
 use std::path::Path;
 
 /// The word in a study, and the kernel's.
@@ -129,19 +129,15 @@ fn facts(words: &[String]) -> Vec<Fact> {
 impl Maps for Vdo {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_vdo",
-                    shown_by: "/sys/module/dm_vdo",
-                    what: "devices that store equal blocks once (dm-vdo)",
-                },
-            ],
-            ..Needs::as_root(&[FORMAT, "dmsetup", "wipefs"], &[DMSETUP])
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_vdo",
+            shown_by: "/sys/module/dm_vdo",
+            what: "devices that store equal blocks once (dm-vdo)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &[FORMAT, "dmsetup", "wipefs"];
 
     fn asked(&self) -> String {
         let size = self

@@ -10,7 +10,7 @@ use stackrace_foundation::foundation::{
     Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
     Tried, cached,
 };
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
+use stackrace_machine::host::{Driver, Host, Package, argv};
 use std::path::Path;
 
 /// The word in a study, and the kernel's.
@@ -131,19 +131,15 @@ fn facts(words: &[String]) -> Vec<Fact> {
 impl Maps for WriteCache {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_writecache",
-                    shown_by: "/sys/module/dm_writecache",
-                    what: "caches for writes (dm-writecache)",
-                },
-            ],
-            ..Needs::as_root(&["dmsetup", "wipefs"], PACKAGES)
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_writecache",
+            shown_by: "/sys/module/dm_writecache",
+            what: "caches for writes (dm-writecache)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &["dmsetup", "wipefs"];
 
     fn asked(&self) -> String {
         format!(

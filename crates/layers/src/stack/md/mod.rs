@@ -413,8 +413,8 @@ pub(super) fn exported(text: &str) -> Vec<Fact> {
 }
 
 impl Layer for Md {
-    fn kind(&self) -> &'static str {
-        "md"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -471,10 +471,6 @@ impl Layer for Md {
             }
             RaidLevel::Six => block::with_parity(bytes, devices, 2).saturating_mul(times),
         }
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn needs(&self) -> Needs {

@@ -232,8 +232,8 @@ impl Native {
 }
 
 impl Layer for Native {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -247,10 +247,6 @@ impl Layer for Native {
             unit::bytes(self.bytes),
             zfs::shown(&self.properties)
         )
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn needs(&self) -> Needs {

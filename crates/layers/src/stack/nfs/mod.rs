@@ -182,7 +182,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Share for Nfs {
-    const KIND: &'static str = "nfs";
+    const KIND: &'static LayerKind = &KIND;
     /// The directory that is exported.
     type Served = PathBuf;
 

@@ -221,7 +221,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Share for Smb {
-    const KIND: &'static str = "smb";
+    const KIND: &'static LayerKind = &KIND;
     type Served = ();
 
     fn asked(&self) -> String {

@@ -44,20 +44,12 @@ fn parse(_settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for BareDevices {
-    fn kind(&self) -> &'static str {
-        "bare"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         "bare devices, for pools (ZFS) of the workload's".to_string()
-    }
-
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn gives(&self) -> GivesKind {
-        GivesKind::Bare
     }
 
     fn needs(&self) -> Needs {

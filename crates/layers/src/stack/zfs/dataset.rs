@@ -58,16 +58,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Dataset {
-    fn kind(&self) -> &'static str {
-        "dataset"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         format!("dataset{}", zfs::shown(&self.properties))
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Pool
     }
 
     fn needs(&self) -> Needs {

@@ -322,8 +322,8 @@ fn trap(asked: u64) -> String {
 }
 
 impl Layer for Zpool {
-    fn kind(&self) -> &'static str {
-        "zpool"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn written_below(&self, bytes: u64, devices: usize) -> u64 {
@@ -358,10 +358,6 @@ impl Layer for Zpool {
             min: self.data_min() + self.extra(),
             max: DEVICES_MAX,
         }
-    }
-
-    fn gives(&self) -> GivesKind {
-        GivesKind::Pool
     }
 
     fn needs(&self) -> Needs {

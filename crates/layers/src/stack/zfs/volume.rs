@@ -112,8 +112,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Zvol {
-    fn kind(&self) -> &'static str {
-        "zvol"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -123,14 +123,6 @@ impl Layer for Zvol {
             unit::bytes(self.size),
             zfs::shown(&self.properties)
         )
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Pool
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn needs(&self) -> Needs {

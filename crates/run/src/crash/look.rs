@@ -7,8 +7,8 @@ use std::path::Path;
 
 use stackrace_engine::promises::content::{PromisedContent, SectorFound};
 
-use crate::workload::promises::database::DatabaseKind;
 use stackrace_base::event::{LedgerLine, OperationKind, Promised};
+use stackrace_load::workload::promises::database::DatabaseKind;
 
 /// Objects that a check of the workload's own found, or why it could not tell.
 pub type OwnFindings = Result<Vec<String>, String>;

@@ -12,10 +12,10 @@ use stackrace_engine::{Control, PhaseEnd};
 use super::judge::judge;
 use super::look::{Seen, of_rows};
 use super::{Remains, check_nothing};
-use crate::programs::written;
-use crate::workload::Place;
-use crate::workload::promises::database::DatabaseKind;
 use stackrace_base::event::{CheckedPromises, LedgerLine, Loss, OperationKind, Promise, Promised};
+use stackrace_load::programs::written;
+use stackrace_load::workload::Place;
+use stackrace_load::workload::promises::database::DatabaseKind;
 
 const IDIOMS: [&str; 9] = [
     "overwrite-fsync",
@@ -472,4 +472,40 @@ proptest! {
         }
         prop_assert_eq!(check(directory.path(), &promised, at_ns), checked);
     }
+}
+
+#[test]
+fn what_the_check_does_not_find_was_lost_and_nothing_else() {
+    let at = tempfile::tempdir().unwrap();
+    let own = written::workload("command-promises = { run = \"for i in $(seq 100); do echo $i >> log; echo done $i; sleep 0.05; done; sleep 100\", acknowledged = \"done ([0-9]+)\", check = \"cat log\", found = \"^([0-9]+)$\", operations = 5 }").unwrap();
+    let (ledger, control) = (OnceLock::new(), Control::default());
+    let place = Place::alone(at.path(), 7, &ledger, &control);
+    let outcome = own.measure(0, &place).unwrap();
+    let lines = own.promised(&place, &outcome);
+    assert_eq!(lines.len(), 5);
+    assert!(own.evaluate(&[outcome])[0].is_some());
+    let last_ns = lines[4].acknowledged_ns.unwrap();
+    let promised = Promised {
+        round: 1,
+        configuration: 0,
+        workload: 0,
+        seed: 7,
+        directory: String::new(),
+        lines,
+    };
+    let lost = |at_ns: u64| {
+        let found = own.found_after_cut(at.path());
+        let checked = Remains::open(at.path(), &promised, found).check(at_ns);
+        checked.losses.len()
+    };
+    assert_eq!(lost(last_ns), 0);
+    // As a cut would leave it: two of five operations are gone.
+    std::fs::write(at.path().join("log"), "1\n2\n3\n").unwrap();
+    assert_eq!(lost(last_ns), 2);
+    // A cut before they were acknowledged had promised none of them.
+    let third_ns = promised.lines[2].acknowledged_ns.unwrap();
+    assert_eq!(lost(third_ns), 0);
+    // A check that fails says that all is damaged.
+    std::fs::remove_file(at.path().join("log")).unwrap();
+    assert_eq!(lost(last_ns), 5);
 }

@@ -13,8 +13,8 @@ use std::path::Path;
 
 pub use look::OwnFindings;
 
-use crate::workload::promises::database::DatabaseKind;
 use stackrace_base::event::{CheckedPromises, Promised};
+use stackrace_load::workload::promises::database::DatabaseKind;
 
 /// Remains of a power cut in the directory of a trial, with the server of its database, if it has
 /// one.
