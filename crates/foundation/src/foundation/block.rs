@@ -1,12 +1,16 @@
 //! Block devices as `/sys` shows them: which lie under a directory, and what they are.
 
 use stackrace_base::event::{Fact, FactFigure};
+use stackrace_base::setting::{Refusal, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Host, MountInfo};
+use stackrace_machine::host::{Host, HostError, MountInfo};
 use std::path::{Path, PathBuf};
 
 /// Deepest pile of devices that is followed.
 const DEPTH_MAX: u32 = 16;
+
+/// The kernel's disks.
+pub const DISKS: &str = "/sys/block";
 
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
 pub const SYS_SECTOR_BYTES: u64 = 512;
@@ -190,6 +194,31 @@ pub fn kernel(host: &dyn Host) -> Option<Fact> {
     host.read_text(Path::new("/proc/sys/kernel/osrelease"))
         .ok()
         .map(|text| Fact::new("kernel", text.trim()))
+}
+
+/// Bytes of a sector that a study gives: one that the kernel has.
+///
+/// # Errors
+/// Another size.
+pub fn sector(settings: &Settings, name: &str) -> Result<u64, Refusal> {
+    let sector = settings.bytes(name)?;
+    match [512, 1024, 2048, 4096].contains(&sector) {
+        true => Ok(sector),
+        false => Err(settings.refuse(
+            name,
+            format!("sectors of {sector} B are not possible"),
+            "write 512, 1024, 2048 or 4096",
+        )),
+    }
+}
+
+/// A text of a disk below `/sys/block/NAME`, without the line's end.
+///
+/// # Errors
+/// It cannot be read.
+pub fn told(host: &dyn Host, disk: &str, file: &str) -> Result<String, HostError> {
+    let text = host.read_text(&Path::new(DISKS).join(disk).join(file))?;
+    Ok(text.trim().to_owned())
 }
 
 #[cfg(test)]

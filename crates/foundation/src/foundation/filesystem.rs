@@ -147,7 +147,7 @@ pub fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError
         // Nothing can have been there before: that it carries no signature is still looked at.
         Origin::Served => {}
         Origin::Lab(serial) => {
-            let shown = Path::new("/sys/block").join(block::name(&device.path));
+            let shown = Path::new(block::DISKS).join(block::name(&device.path));
             let found = host.read_text(&shown.join("serial"))?;
             if found.trim() != serial {
                 let why = format!("it is {} and not {serial}", found.trim());
@@ -184,7 +184,7 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
     if !ours {
         return Err(not_ours(device, &format!("{} is not ours", file.shown())));
     }
-    let backing = Path::new("/sys/block")
+    let backing = Path::new(block::DISKS)
         .join(block::name(&device.path))
         .join("loop/backing_file");
     let backing = host.read_text(&backing)?;

@@ -28,6 +28,14 @@ pub enum Takes {
     Anything,
 }
 
+impl Takes {
+    /// So many devices or more.
+    pub const fn at_least(min: usize) -> Self {
+        let max = DEVICES_MAX;
+        Self::Devices { min, max }
+    }
+}
+
 /// Things that a kind of layer gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivesKind {

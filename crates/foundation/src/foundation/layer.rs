@@ -101,6 +101,11 @@ impl FileData {
         in_place: false,
         page_cache_alone: false,
     };
+    /// Treatment by those that write in place and leave caching to the kernel.
+    pub const IN_PLACE: Self = Self {
+        in_place: true,
+        page_cache_alone: true,
+    };
 }
 
 /// One of the disks that the imagined machine of the tests has.

@@ -26,9 +26,6 @@ pub const DATA_DIGEST: SettingDoc =
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The kernel's disks.
-const DISKS: &str = "/sys/block";
-
 /// The part of a protocol that the others do not have.
 pub trait Lends: Send + Sync {
     /// Its kind, as the list of all layers has it.
@@ -160,7 +157,7 @@ impl<L: Lends> Layer for Lent<L> {
         let device = Device {
             path: Path::new("/dev").join(&disk.name),
             origin: Origin::Lent {
-                shown: Path::new(DISKS).join(&disk.name).join(file),
+                shown: Path::new(block::DISKS).join(&disk.name).join(file),
                 holds,
             },
         };
@@ -177,10 +174,10 @@ impl<L: Lends> Layer for Lent<L> {
 /// It does not appear.
 pub fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<String, LayerError> {
     for _ in 0..LOOKS {
-        let disks = host.list(Path::new(DISKS))?.into_iter();
+        let disks = host.list(Path::new(block::DISKS))?.into_iter();
         let mut disks = disks.filter_map(|disk| disk.into_string().ok());
         let found = disks.find(|disk| {
-            let text = host.read_text(&Path::new(DISKS).join(disk).join(file));
+            let text = host.read_text(&Path::new(block::DISKS).join(disk).join(file));
             // The kernel shows paths to a disk as disks, too; these have no device of their own.
             text.is_ok_and(|text| block::says(&text, holds))
                 && host.exists(&Path::new("/dev").join(disk))
@@ -196,15 +193,6 @@ pub fn appeared(host: &dyn Host, file: &str, holds: &str) -> Result<String, Laye
     ))
 }
 
-/// A text of a disk below `/sys/block/NAME`, without the line's end.
-///
-/// # Errors
-/// It cannot be read.
-pub fn told(host: &dyn Host, disk: &str, file: &str) -> Result<String, LayerError> {
-    let text = host.read_text(&Path::new(DISKS).join(disk).join(file))?;
-    Ok(text.trim().to_owned())
-}
-
 /// What a disk that was lent is, as the kernel here tells it.
 pub fn facts(host: &dyn Host, disk: &str) -> Vec<Fact> {
     let named = [
@@ -213,7 +201,7 @@ pub fn facts(host: &dyn Host, disk: &str) -> Vec<Fact> {
         ("scheduler", "queue/scheduler"),
     ];
     let named = named.into_iter().filter_map(|(name, file)| {
-        let text = told(host, disk, file).ok()?;
+        let text = block::told(host, disk, file).ok()?;
         Some(Fact::new(name, block::chosen(&text)))
     });
     named.collect()

@@ -7,7 +7,7 @@ use stackrace_base::unit;
 use stackrace_foundation::foundation::lent::appeared;
 use stackrace_foundation::foundation::{
     Device, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Origin, RealStack,
-    Setup, StandingLayer, Takes, Tried, block, cached, filesystem, lent,
+    Setup, StandingLayer, Takes, Tried, block, cached, filesystem,
 };
 use stackrace_machine::host::imagined::{
     Assembly, Signature, Tool, World, complained, said, text_after, word,
@@ -146,7 +146,7 @@ impl Bcache {
         // The tool knows two of the modes, the driver all of them.
         write("cache_mode", self.mode)?;
         write("sequential_cutoff", &self.cutoff.to_string())?;
-        let mode = lent::told(host, disk, &about("cache_mode"))?;
+        let mode = block::told(host, disk, &about("cache_mode"))?;
         if block::chosen(&mode) != self.mode || !stands(host, set) {
             return Err(LayerError::refused(
                 format!(
@@ -165,7 +165,7 @@ impl Bcache {
             ),
             Fact::new(
                 "past the cache from",
-                lent::told(host, disk, &about("sequential_cutoff"))?,
+                block::told(host, disk, &about("sequential_cutoff"))?,
             ),
         ])
     }
@@ -217,7 +217,7 @@ fn unmarked(host: &dyn Host, of: &[OsString]) -> Result<bool, HostError> {
 
 /// What the driver shows of a device.
 fn place(device: &str) -> PathBuf {
-    Path::new("/sys/block").join(device).join(NAME)
+    Path::new(block::DISKS).join(device).join(NAME)
 }
 
 impl Layer for Bcache {
@@ -302,7 +302,7 @@ impl Layer for Bcache {
                 Gives::Devices(vec![Device {
                     path: Path::new("/dev").join(&disk),
                     origin: Origin::Lent {
-                        shown: Path::new("/sys/block").join(&disk).join(CACHED),
+                        shown: Path::new(block::DISKS).join(&disk).join(CACHED),
                         holds: device,
                     },
                 }]),

@@ -70,10 +70,7 @@ pub(super) const EXT2: LayerKind = LayerKind {
         changes: &["mkfs.ext2"],
         ..Tried::NOWHERE
     },
-    data: FileData {
-        in_place: true,
-        page_cache_alone: true,
-    },
+    data: FileData::IN_PLACE,
     ..LayerKind::EMPTY
 };
 
@@ -113,10 +110,7 @@ pub(super) const EXT3: LayerKind = LayerKind {
         changes: &["mkfs.ext3"],
         ..Tried::NOWHERE
     },
-    data: FileData {
-        in_place: true,
-        page_cache_alone: true,
-    },
+    data: FileData::IN_PLACE,
     ..LayerKind::EMPTY
 };
 
@@ -168,10 +162,7 @@ pub(super) const EXT4: LayerKind = LayerKind {
         changes: &["mkfs.ext4"],
         ..Tried::NOWHERE
     },
-    data: FileData {
-        in_place: true,
-        page_cache_alone: true,
-    },
+    data: FileData::IN_PLACE,
     ..LayerKind::EMPTY
 };
 

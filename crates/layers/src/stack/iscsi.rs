@@ -7,7 +7,7 @@ use stackrace_foundation::foundation::lent::{self, Lends, Lent, LentDisk, Loan, 
 use stackrace_foundation::foundation::share::SERVER;
 use stackrace_foundation::foundation::{
     Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes, Tried,
-    config_tree, line,
+    block, config_tree, line,
 };
 use stackrace_machine::host::imagined::{
     Assembly, Tool, World, complained, said, text_after, word,
@@ -424,7 +424,7 @@ impl Iscsi {
         target: &str,
     ) -> Result<Vec<Fact>, LayerError> {
         let shown = host.must(&argv([TOOL, "-m", "session", "-P", "2"]))?.stdout;
-        let depth = lent::told(host, disk, "device/queue_depth")?;
+        let depth = block::told(host, disk, "device/queue_depth")?;
         let mut facts = vec![Fact::new("queue depth", depth)];
         facts.extend(digests(&shown, target));
         for (name, asked) in [

@@ -10,8 +10,8 @@ use stackrace_foundation::foundation::words::{
     Words, mount_options,
 };
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
-    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+    Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, RealStack, Setup,
+    StandingLayer, Takes, Tried, filesystem, options,
 };
 use stackrace_machine::host::imagined::{Tool, World, last, said, text_after, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
@@ -93,10 +93,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     name: NAME,
     summary: "Devices pooled file by file (mergerfs, FUSE): a file system on each, a policy for new files; minfreespace is 0 unless given.",
     settings: &[CREATE.doc, FILE_SYSTEM.doc, options::MOUNT],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Directory,
     example: "mergerfs = { create = \"mfs\", mount = [\"cache.files=partial\"] }",
     words: &[&MOUNT],

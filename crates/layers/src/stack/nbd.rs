@@ -10,7 +10,7 @@ use stackrace_foundation::foundation::lent::{self, Lends, Lent, LentDisk, Loan};
 use stackrace_foundation::foundation::share::{SERVER as PLACE, listening};
 use stackrace_foundation::foundation::{
     Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes, Tried,
-    line,
+    block, line,
 };
 use stackrace_machine::host::imagined::{Assembly, Tool, World, complained, text_after, word};
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Output, Package, argv};
@@ -129,14 +129,7 @@ struct Nbd {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let sector = settings.bytes("block-size")?;
-    if ![512, 1024, 2048, 4096].contains(&sector) {
-        return Err(settings.refuse(
-            "block-size",
-            format!("sectors of {sector} B are not possible"),
-            "write 512, 1024, 2048 or 4096",
-        ));
-    }
+    let sector = block::sector(settings, "block-size")?;
     let nbd = Nbd {
         sector,
         connections: settings.count("connections")?,
@@ -178,9 +171,9 @@ impl Nbd {
         };
         let asked = (self.sector.to_string(), cached.to_owned());
         let told = || -> Result<(String, String), LayerError> {
-            let sector = lent::told(host, disk, "queue/logical_block_size")?;
+            let sector = block::told(host, disk, "queue/logical_block_size")?;
             // A plan does not know what the server offers.
-            let cache = lent::told(host, disk, "queue/write_cache")?;
+            let cache = block::told(host, disk, "queue/write_cache")?;
             let known = Some(cache).filter(|cache| !cache.is_empty());
             Ok((sector, known.unwrap_or_else(|| cached.to_owned())))
         };
@@ -273,7 +266,7 @@ impl Lends for Nbd {
         // A machine may have many clients: another one that connects to this device is refused by the kernel.
         setup.start_one_more(CLIENT, &command)?;
         setup.await_device(&PathBuf::from(format!("/sys/block/{disk}/{CONNECTED}")))?;
-        let process = lent::told(host, &disk, CONNECTED)?;
+        let process = block::told(host, &disk, CONNECTED)?;
         self.in_force(host, &disk)?;
         let mut facts = lent::facts(host, &disk);
         facts.push(match self.flush {

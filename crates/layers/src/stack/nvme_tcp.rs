@@ -7,7 +7,7 @@ use stackrace_foundation::foundation::lent::{self, Lends, Lent, LentDisk, Loan, 
 use stackrace_foundation::foundation::share::SERVER;
 use stackrace_foundation::foundation::{
     Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes, Tried,
-    config_tree, line,
+    block, config_tree, line,
 };
 use stackrace_machine::host::imagined::{ImaginedDevice, Tool, World, asked, said, word};
 use stackrace_machine::host::{Driver, Host, HostError, Needs, Output, Package, argv};
@@ -316,7 +316,7 @@ impl Lends for NvmeTcp {
 impl NvmeTcp {
     /// Queues as the driver made them: fewer where the target has fewer, or this machine fewer processors.
     fn read_back(&self, host: &dyn Host, disk: &str) -> Result<Vec<Fact>, LayerError> {
-        let device = Path::new("/sys/block").join(disk).join("device");
+        let device = Path::new(block::DISKS).join(disk).join("device");
         let has_queues = |place: &PathBuf| host.exists(&place.join("queue_count"));
         // Where the kernel can have several paths to a disk, its controllers are one step further down.
         let paths = host.list(&device).unwrap_or_default();

@@ -5,8 +5,8 @@ use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_foundation::foundation::parameter::{self, AskedParameter};
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack,
-    Setup, StandingLayer, Takes, Tried, block, filesystem,
+    Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup,
+    StandingLayer, Takes, Tried, block, filesystem,
 };
 use stackrace_machine::host::{Host, HostError, Needs};
 use stackrace_machine::journal::{Param, UndoKind, text};
@@ -65,10 +65,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             "Whether file systems take the devices for rotating disks.",
         ),
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Devices,
     example: "queue = { scheduler = \"none\", read-ahead = \"128 KiB\" }",
     parse,
@@ -163,7 +160,7 @@ fn reschedule(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 fn place(device: &str, file: &str) -> PathBuf {
-    Path::new("/sys/block")
+    Path::new(block::DISKS)
         .join(device)
         .join("queue")
         .join(file)

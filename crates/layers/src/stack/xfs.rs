@@ -47,10 +47,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         changes: &["mkfs.xfs"],
         ..Tried::NOWHERE
     },
-    data: FileData {
-        in_place: true,
-        page_cache_alone: true,
-    },
+    data: FileData::IN_PLACE,
     ..LayerKind::EMPTY
 };
 

@@ -353,10 +353,6 @@ impl Workload for OwnPromises {
         };
         Some(checked().map_err(|error| error.to_string()))
     }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, 1)
-    }
 }
 
 #[cfg(test)]

@@ -8,16 +8,11 @@
 //!
 //! What each idiom is promised: docs/workloads/promises.md.
 
+mod asked;
 pub mod database;
-#[cfg(not(feature = "postgresql"))]
-#[path = "promises/no_postgresql.rs"]
+#[cfg_attr(not(feature = "postgresql"), path = "promises/absent.rs")]
 mod postgresql;
-#[cfg(feature = "postgresql")]
-mod postgresql;
-#[cfg(not(feature = "sqlite"))]
-#[path = "promises/no_sqlite.rs"]
-mod sqlite;
-#[cfg(feature = "sqlite")]
+#[cfg_attr(not(feature = "sqlite"), path = "promises/absent.rs")]
 mod sqlite;
 
 use std::fmt::Display;

@@ -7,8 +7,8 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
-    RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+    Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, RealStack, Setup,
+    StandingLayer, Takes, Tried, filesystem, options,
 };
 use stackrace_machine::host::imagined::{Signature, Tool, World, complained, last, said, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
@@ -34,10 +34,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         options::MKFS,
         options::MOUNT,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Directory,
     example: "bcachefs = { replicas = 2, compression = \"lz4\" }",
     words: &[&MKFS, &MOUNT],
@@ -220,10 +217,7 @@ impl Layer for Bcachefs {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: self.replicas,
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(self.replicas)
     }
 
     fn needs(&self) -> Needs {

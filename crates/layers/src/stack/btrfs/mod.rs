@@ -11,9 +11,8 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Device, Expected, FileData, Gives, GivesKind, KillStack, Layer, LayerError,
-    LayerKind, Memory, ON_TWO_DISKS, Origin, RealStack, Setup, StandingLayer, Takes, Tried,
-    filesystem, options,
+    Device, Expected, FileData, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
+    ON_TWO_DISKS, Origin, RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
 };
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, Needs, Package, argv};
@@ -69,10 +68,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         options::MKFS,
         options::MOUNT,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Directory,
     example: "btrfs = { profile = \"raid1\", compression = \"zstd:3\", mount = [\"noatime\"] }",
     words: &[&MKFS, &MOUNT],
@@ -351,10 +347,7 @@ impl Layer for Btrfs {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: devices_min(self.data).max(devices_min(self.metadata)),
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(devices_min(self.data).max(devices_min(self.metadata)))
     }
 
     fn needs(&self) -> Needs {

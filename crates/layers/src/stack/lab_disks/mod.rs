@@ -485,10 +485,7 @@ pub(super) fn read_back(
 ) -> Result<Fact, LayerError> {
     let described = asked.described();
     let name = block::name(device);
-    let read = |what: &str| {
-        host.read_text(&Path::new("/sys/block").join(&name).join(what))
-            .map(|text| text.trim().to_string())
-    };
+    let read = |what: &str| block::told(host, &name, what);
     let seen = [
         read("queue/logical_block_size")?,
         read("queue/physical_block_size")?,

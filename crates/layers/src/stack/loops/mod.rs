@@ -369,10 +369,7 @@ fn cannot_allocate(error: LayerError) -> LayerError {
 /// The device as the kernel set it up; an error where it is not what was asked.
 fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, LayerError> {
     let name = block::name(device);
-    let read = |what: &str| {
-        host.read_text(&Path::new("/sys/block").join(&name).join(what))
-            .map(|text| text.trim().to_string())
-    };
+    let read = |what: &str| block::told(host, &name, what);
     let logical = read("queue/logical_block_size")?;
     let physical = read("queue/physical_block_size")?;
     let direct = read("loop/dio")? == "1";

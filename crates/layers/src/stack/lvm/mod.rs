@@ -44,10 +44,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         ),
         SNAPSHOT.doc,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Devices,
     example: "lvm = { kind = \"striped\", stripes = 2, stripe-size = \"64 KiB\" }",
     parse,
@@ -401,10 +398,7 @@ impl Layer for Lvm {
             VolumeKind::Cache => 2,
             VolumeKind::Linear | VolumeKind::Thin => 1,
         };
-        Takes::Devices {
-            min,
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(min)
     }
 
     fn needs(&self) -> Needs {

@@ -6,7 +6,7 @@ use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::{
     Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
-    Tried,
+    Tried, block,
 };
 use stackrace_machine::host::{Driver, Host, Package, argv};
 use std::ffi::OsString;
@@ -128,14 +128,7 @@ struct Integrity {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     // The tool takes another size than the checksum has, and would cut it.
     let tag = settings.choice(CHECKSUM)?;
-    let sector = settings.bytes("sector-size")?;
-    if ![512, 1024, 2048, 4096].contains(&sector) {
-        return Err(settings.refuse(
-            "sector-size",
-            format!("sectors of {sector} B are not possible"),
-            "write 512, 1024, 2048 or 4096",
-        ));
-    }
+    let sector = block::sector(settings, "sector-size")?;
     Ok(Box::new(Mapped(Integrity {
         mode: settings.choice(MODE)?,
         checksum: CHECKSUM.word(tag),

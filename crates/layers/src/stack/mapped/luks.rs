@@ -207,14 +207,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write one of: {}", sizes.join(", ")),
         ));
     }
-    let sector = settings.bytes("sector-size")?;
-    if ![512, 1024, 2048, 4096].contains(&sector) {
-        return Err(settings.refuse(
-            "sector-size",
-            format!("sectors of {sector} B are not possible"),
-            "write 512, 1024, 2048 or 4096",
-        ));
-    }
+    let sector = block::sector(settings, "sector-size")?;
     // LUKS1 has no place for another size in its header.
     if version == 1 && sector != 512 {
         return Err(settings.refuse(

@@ -11,8 +11,8 @@ use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::lasting::LastingState;
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Setup,
-    StandingLayer, Takes, assembled, block, filesystem,
+    Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
+    assembled, block, filesystem,
 };
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
@@ -110,10 +110,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             "Whether the first synchronisation is left out; if not, it is waited for.",
         ),
     ],
-    takes: Takes::Devices {
-        min: 2,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(2),
     gives: GivesKind::Devices,
     example: "md = { raid = 5, chunk = \"64 KiB\", bitmap = \"internal\" }",
     parse,
@@ -450,10 +447,7 @@ impl Layer for Md {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: self.devices_min(),
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(self.devices_min())
     }
 
     fn written_below(&self, bytes: u64, devices: usize) -> u64 {

@@ -9,8 +9,8 @@ use crate::stack::zfs::undo::DESTROY;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_foundation::foundation::{
-    Bare, DEVICES_MAX, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup,
-    StandingLayer, Takes, Tried, block, filesystem,
+    Bare, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup, StandingLayer,
+    Takes, Tried, block, filesystem,
 };
 use stackrace_machine::host::Needs;
 
@@ -19,10 +19,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "bare",
     summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",
     settings: &[],
-    takes: Takes::Devices {
-        min: 2,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(2),
     gives: GivesKind::Bare,
     example: "bare = {}",
     parse,

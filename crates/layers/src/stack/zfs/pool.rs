@@ -65,10 +65,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         ),
         zfs::PROPERTIES,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Pool,
     example: "zpool = { topology = \"mirror\", ashift = 12 }",
     words: &[&zfs::POOL],
@@ -354,10 +351,7 @@ impl Layer for Zpool {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: self.data_min() + self.extra(),
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(self.data_min() + self.extra())
     }
 
     fn needs(&self) -> Needs {
@@ -551,12 +545,6 @@ mod tests {
             "mirror /1 /2 mirror /3 /4 special mirror /5 /6 log /7 cache /8"
         );
         assert!(pool.vdevs(&devices(9)).is_err());
-        assert_eq!(
-            pool.takes(),
-            Takes::Devices {
-                min: 8,
-                max: DEVICES_MAX
-            }
-        );
+        assert_eq!(pool.takes(), Takes::at_least(8));
     }
 }

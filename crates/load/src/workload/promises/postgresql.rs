@@ -10,48 +10,28 @@ use stackrace_base::event::FailureCause;
 use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
 
+use super::asked::{SERVED, Switches, object};
 use crate::workload::kind::{WorkloadError, trouble, trouble_at};
 use crate::workload::postgres_server::{PostgresServer, USER};
 
 /// The database that every cluster has.
 const NAME: &str = "postgres";
 
-/// Switches that PostgreSQL is asked for, `on` or `off` each.
-#[derive(Debug, Clone)]
-pub(super) struct Switches {
-    /// Switch by which the server ever waits for the disk.
-    pub(super) fsync: String,
-    /// Switch by which a commit waits until its log is on the disk.
-    pub(super) synchronous_commit: String,
-    /// Switch by which pages are logged whole after a checkpoint.
-    pub(super) full_page_writes: String,
-}
-
-/// Checks that this program has a client for PostgreSQL.
-///
-/// # Errors
-/// It was built without.
-pub(super) fn available() -> Result<(), String> {
-    Ok(())
-}
-
-/// Returns the ledger's name of a row.
-pub(super) fn object(row: u32) -> String {
-    format!("postgresql#{row}")
-}
+/// True: this program was built with a client for it.
+pub(super) const THERE: bool = true;
 
 /// A connection to a server that runs.
-pub(super) struct PostgresSession {
+pub(super) struct Session {
     client: Client,
     update: Statement,
 }
 
-impl PostgresSession {
+impl Session {
     /// Connects to the server of a directory.
     ///
     /// # Errors
     /// What PostgreSQL says.
-    pub(super) fn open(directory: &Path) -> Result<Self, WorkloadError> {
+    pub(super) fn open(directory: &Path, _: &Switches) -> Result<Self, WorkloadError> {
         let mut client = connect(directory)?;
         // Parsing it again each time would be measured as well.
         let update = client.prepare("UPDATE data SET content = $2 WHERE id = $1");
@@ -122,7 +102,7 @@ fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), Wo
         let mut all = client.transaction()?;
         let insert = all.prepare("INSERT INTO data VALUES ($1, $2)")?;
         for row in 0..rows {
-            content.fill(&mut buffer, &object(row), 0, 1);
+            content.fill(&mut buffer, &object(SERVED, row), 0, 1);
             all.execute(&insert, &[&row.cast_signed(), &buffer])?;
         }
         all.commit()
@@ -268,7 +248,7 @@ mod tests {
         let away = lay_out(&gone, &asked, (1, 1), 1).unwrap_err();
         assert_eq!(away.cause, Some(FailureCause::Errno(2)), "{away}");
         // Nor does one listen there.
-        let refused = PostgresSession::open(&gone).err().unwrap();
+        let refused = Session::open(&gone, &asked).err().unwrap();
         assert_eq!(refused.cause, Some(FailureCause::Errno(111)), "{refused}");
     }
 }
