@@ -47,8 +47,11 @@ pub struct LayerKind {
     pub kept_by_drives: &'static [&'static str],
     /// The way to have it on a machine with nothing but a shell.
     pub over_shell: OverShell,
-    /// The stacks it is tested with.
-    pub tried: Tried,
+    /// Whole stacks with it: those that show its commands. In tests, every step of each fails once.
+    pub shapes: &'static [TriedStack],
+    /// The other stacks it is tested with.
+    #[cfg(any(test, feature = "testing"))]
+    pub tried: super::testing::Tried,
 }
 
 impl LayerKind {
@@ -70,7 +73,9 @@ impl LayerKind {
         reads: &[],
         kept_by_drives: &[],
         over_shell: OverShell::Never,
-        tried: Tried::NOWHERE,
+        shapes: &[],
+        #[cfg(any(test, feature = "testing"))]
+        tried: super::testing::Tried::NOWHERE,
     };
 }
 
@@ -116,92 +121,6 @@ pub const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of
 
 /// Layers as a study writes them, one line each, bottom up.
 pub type TriedStack = &'static [&'static str];
-
-/// The stacks a kind of layer is tested with.
-pub struct Tried {
-    /// Whole stacks in which every step fails once, on an imagined machine.
-    pub shapes: &'static [TriedStack],
-    /// Stacks that can stand on so many devices: random stacks are put together of these.
-    pub on_devices: &'static [(usize, TriedStack)],
-    /// Stacks that are set up, used and torn down with the real tools of this machine.
-    pub real: &'static [RealStack],
-    /// Stacks in which the program is killed at every command, in guests of the lab.
-    pub kills: &'static [KillStack],
-    /// Programs that change something: it is killed before and after each of them.
-    pub changes: &'static [&'static str],
-    /// A line for a shell that prints what of such a layer stands; `$places` are options for grep that
-    /// find the paths of the test.
-    pub standing: &'static str,
-}
-
-impl Tried {
-    /// No tests at all.
-    pub const NOWHERE: Self = Self {
-        shapes: &[],
-        on_devices: &[],
-        real: &[],
-        kills: &[],
-        changes: &[],
-        standing: "",
-    };
-}
-
-/// One stack on the real machine.
-#[derive(Debug, Clone, Copy)]
-pub struct RealStack {
-    /// The test's name for it.
-    pub name: &'static str,
-    /// The layers, from the bottom up.
-    pub layers: TriedStack,
-    /// Beginning of the name of the first block device under its file system; empty if it has none.
-    pub device: &'static str,
-    /// Facts of a layer, from 0 at the bottom, that must be read back.
-    pub expected: &'static [(usize, &'static str, Expected)],
-}
-
-/// Condition on a fact.
-#[derive(Debug, Clone, Copy)]
-pub enum Expected {
-    /// Exactly this text.
-    Is(&'static str),
-    /// A text with these words in it.
-    Has(&'static str),
-    /// A text without these words in it.
-    Lacks(&'static str),
-    /// Any text.
-    There,
-    /// No fact at all.
-    Absent,
-}
-
-/// One stack in which the program is killed.
-#[derive(Debug, Clone, Copy)]
-pub struct KillStack {
-    /// The test's name for it.
-    pub name: &'static str,
-    /// Size and number of the disks it stands on; 0 disks if on none.
-    pub disks: (&'static str, usize),
-    /// Its layers; `{server}` is where a server is: `same`, or `peer` with two machines.
-    pub layers: TriedStack,
-    /// Numbers of machines it can be set up on.
-    pub machines: &'static [usize],
-}
-
-impl KillStack {
-    /// A stack on one machine.
-    pub const fn on_one(
-        name: &'static str,
-        disks: (&'static str, usize),
-        layers: TriedStack,
-    ) -> Self {
-        Self {
-            name,
-            disks,
-            layers,
-            machines: &[1],
-        }
-    }
-}
 
 /// A command that a study gives to a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

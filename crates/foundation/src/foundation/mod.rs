@@ -28,6 +28,8 @@ pub mod plain;
 mod setup;
 pub mod share;
 mod site;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod words;
 
 pub use cut::CutOf;
@@ -38,9 +40,10 @@ pub use gives::{
 pub use identity::Identity;
 pub use inspection::Inspection;
 pub use layer::{
-    Expected, FileData, KillStack, LaidOutData, Layer, LayerCommand, LayerKind, ON_A_DISK,
-    ON_TWO_DISKS, RealStack, Tried, TriedStack,
+    FileData, LaidOutData, Layer, LayerCommand, LayerKind, ON_A_DISK, ON_TWO_DISKS, TriedStack,
 };
 pub use parts::{Mounted, Movable, StackParts};
 pub use setup::{Memory, Setup};
 pub use site::Site;
+#[cfg(any(test, feature = "testing"))]
+pub use testing::{Expected, KillStack, RealStack, Tried};

@@ -4,7 +4,7 @@ use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
 use stackrace_foundation::foundation::{
-    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, Tried, block, line,
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, block, line,
 };
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
@@ -26,13 +26,10 @@ pub(super) const KIND: LayerKind = LayerKind {
     example: "dir = { path = \"/srv\" }",
     parse,
     over_shell: OverShell::Runs,
-    tried: Tried {
-        shapes: &[
-            &["dir = { path = \"/tmp\" }"],
-            &["dir = { path = \"/tmp\", line = \"1.25 GB\" }"],
-        ],
-        ..Tried::NOWHERE
-    },
+    shapes: &[
+        &["dir = { path = \"/tmp\" }"],
+        &["dir = { path = \"/tmp\", line = \"1.25 GB\" }"],
+    ],
     ..LayerKind::EMPTY
 };
 

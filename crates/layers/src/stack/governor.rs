@@ -4,9 +4,7 @@
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
 use stackrace_foundation::foundation::parameter::{self, AskedParameter, OfMachine, SetsMachine};
-use stackrace_foundation::foundation::{
-    Danger, GivesKind, LayerError, LayerKind, Setup, Takes, Tried,
-};
+use stackrace_foundation::foundation::{Danger, GivesKind, LayerError, LayerKind, Setup, Takes};
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
@@ -45,14 +43,11 @@ pub(super) const KIND: LayerKind = LayerKind {
         Ok(Box::new(OfMachine(Governor { name })))
     },
     undo: &[WRITE_BACK],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "ext4 = {}",
-            "governor = { name = \"powersave\" }",
-        ]],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "governor = { name = \"powersave\" }",
+    ]],
     ..LayerKind::EMPTY
 };
 

@@ -12,7 +12,7 @@ use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
 use stackrace_foundation::foundation::{
     Gives, GivesKind, Layer, LayerCommand, LayerError, LayerKind, Setup, StandingLayer, Takes,
-    Tried, place,
+    place,
 };
 use stackrace_machine::host::imagined::{Tool, World, last, said, word};
 use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest};
@@ -86,12 +86,9 @@ pub(super) const KIND: LayerKind = LayerKind {
     imagined: &[Tool::new("timeout", imagined)],
     reads: &[told],
     over_shell: OverShell::Runs,
-    tried: Tried {
-        shapes: &[&[
-            "script = { set-up = \"mine up\", tear-down = \"mine down\", describe = \"mine say\", drop-caches = \"mine cold\" }",
-        ]],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "script = { set-up = \"mine up\", tear-down = \"mine down\", describe = \"mine say\", drop-caches = \"mine cold\" }",
+    ]],
     ..LayerKind::EMPTY
 };
 

@@ -331,7 +331,7 @@ impl Promises {
         };
         let name = |row| database.kind().object(row);
         // Opened before the clock starts, as a server has it open.
-        database.open(place.directory, |commit| {
+        database.during(place.directory, |commit| {
             plan.run_transactions(SLICE_NS, place.control, name, commit, told)
         })
     }

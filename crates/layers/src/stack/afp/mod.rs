@@ -5,6 +5,9 @@
 //! for each one made, renamed or deleted. Where it lies is what this layer varies: beside the files,
 //! on a disk of its own, or in memory.
 
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
 use crate::stack::{ext, lab_disks};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
@@ -14,8 +17,7 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, Takes, Tried, filesystem,
-    line,
+    GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line,
 };
 use stackrace_machine::host::imagined::{Tool, World, last, word};
 use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv};
@@ -133,29 +135,20 @@ pub(super) const KIND: LayerKind = LayerKind {
         }),
         Tool::new("stackrace", imagined_mount),
     ],
-    tried: Tried {
-        shapes: &[
-            &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
-            &[
-                "tmpfs = { size = \"1 MiB\" }",
-                "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "ext4 = {}",
-                "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
-            ],
+    shapes: &[
+        &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
+        &[
+            "tmpfs = { size = \"1 MiB\" }",
+            "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
         ],
-        kills: &[KillStack {
-            name: "afp",
-            disks: ("64 MiB", 1),
-            layers: &["ext4 = {}", "afp = { server = \"{server}\" }"],
-            machines: &[1, 2],
-        }],
-        changes: &["netatalk"],
-        standing: "ours netatalk",
-        ..Tried::NOWHERE
-    },
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "ext4 = {}",
+            "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

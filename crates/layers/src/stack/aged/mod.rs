@@ -4,6 +4,8 @@
 //! directory of the workload, and ends with the file system. The same seed gives the same files, byte for byte.
 
 mod profile;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod work;
 
 use profile::PROFILE;
@@ -12,8 +14,7 @@ use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_engine::extents::pieces_of;
 use stackrace_foundation::foundation::{
-    Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup,
-    StandingLayer, Takes, Tried, filesystem,
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, filesystem,
 };
 use stackrace_machine::host::{Host, Needs, argv};
 use std::ffi::OsString;
@@ -51,34 +52,13 @@ pub(super) const FILL: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "fill = { to = \"80 %\" }",
     parse: |settings| parse(&FILL, settings, 0.0),
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "xfs = {}",
-            "fill = { to = \"50 %\", profile = \"home-2004\" }",
-        ]],
-        real: &[RealStack {
-            name: "fill",
-            layers: &[
-                "loop = { size = \"96 MiB\" }",
-                "ext4 = {}",
-                "fill = { to = \"50 %\" }",
-            ],
-            device: "loop",
-            expected: &[
-                (2, "full", Expected::Has("50")),
-                (2, "profile", Expected::Has("FAST 2011")),
-                (2, "pieces of a file", Expected::Has("mean ")),
-                (2, "free space", Expected::Has("mean ")),
-            ],
-        }],
-        kills: &[KillStack::on_one(
-            "fill",
-            ("64 MiB", 1),
-            &["ext4 = {}", "fill = { to = \"50 %\" }"],
-        )],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "xfs = {}",
+        "fill = { to = \"50 %\", profile = \"home-2004\" }",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::FILL,
     ..LayerKind::EMPTY
 };
 
@@ -118,28 +98,13 @@ pub(super) const AGE: LayerKind = LayerKind {
         }
         parse(&AGE, settings, times)
     },
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "ext4 = {}",
-            "age = { written = 2, profile = \"images\" }",
-        ]],
-        real: &[RealStack {
-            name: "age",
-            layers: &[
-                "loop = { size = \"320 MiB\" }",
-                "xfs = {}",
-                "age = { written = 1, to = \"60 %\" }",
-            ],
-            device: "loop",
-            expected: &[
-                (2, "written", Expected::Has("times the capacity")),
-                (2, "pieces of a file", Expected::Has("mean ")),
-                (2, "free space", Expected::Has("mean ")),
-            ],
-        }],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "age = { written = 2, profile = \"images\" }",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::AGE,
     ..LayerKind::EMPTY
 };
 

@@ -1,5 +1,8 @@
 //! Bcachefs on one or more devices, its options read back from the superblock.
 
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_foundation::foundation::words::{
@@ -7,8 +10,8 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    Expected, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, RealStack, Setup,
-    StandingLayer, Takes, Tried, filesystem, options,
+    Gives, GivesKind, Layer, LayerError, LayerKind, Memory, Setup, StandingLayer, Takes,
+    filesystem, options,
 };
 use stackrace_machine::host::imagined::{Signature, Tool, World, complained, last, said, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
@@ -50,25 +53,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     }],
     imagined: &[Tool::new("bcachefs", imagined)],
     reads: &[options_of],
-    tried: Tried {
-        on_devices: &[(2, &["bcachefs = { replicas = 2 }"])],
-        real: &[RealStack {
-            name: "bcachefs",
-            layers: &[
-                "loop = { size = \"256 MiB\", count = 2 }",
-                "bcachefs = { replicas = 2, compression = \"lz4\" }",
-            ],
-            device: "loop",
-            expected: &[(1, "data_replicas", Expected::Is("2"))],
-        }],
-        kills: &[KillStack::on_one(
-            "bcachefs",
-            ("128 MiB", 2),
-            &["bcachefs = { replicas = 2 }"],
-        )],
-        changes: &["bcachefs", "mkfs.bcachefs"],
-        ..Tried::NOWHERE
-    },
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

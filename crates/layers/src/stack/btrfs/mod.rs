@@ -1,6 +1,8 @@
 //! Btrfs on one or more devices, with the profile of its data and metadata read back.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
@@ -11,8 +13,8 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    Device, Expected, FileData, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory,
-    ON_TWO_DISKS, Origin, RealStack, Setup, StandingLayer, Takes, Tried, filesystem, options,
+    Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Memory, ON_TWO_DISKS, Origin,
+    Setup, StandingLayer, Takes, filesystem, options,
 };
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Host, Needs, Package, argv};
@@ -84,73 +86,15 @@ pub(super) const KIND: LayerKind = LayerKind {
         lines("space", text).into_iter().chain(profiles).collect()
     }],
     over_shell: OverShell::Nearest("native = { file-system = \"btrfs\", size = \"1 GiB\" }"),
-    tried: Tried {
-        shapes: &[
-            &[
-                "loop = { size = \"1 GiB\", count = 4 }",
-                "btrfs = { profile = \"raid10\" }",
-            ],
-            &[ON_TWO_DISKS, "btrfs = { profile = \"raid1\" }"],
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 4 }",
+            "btrfs = { profile = \"raid10\" }",
         ],
-        on_devices: &[(1, &["btrfs = {}"])],
-        real: &[
-            RealStack {
-                name: "btrfs on one disk",
-                layers: &[
-                    "loop = { size = \"130 MiB\", count = 1 }",
-                    "btrfs = { profile = \"single\", compression = \"zstd:5\" }",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "space, Data, single", Expected::There),
-                    (
-                        1,
-                        "mount options in force",
-                        Expected::Has("compress=zstd:5"),
-                    ),
-                ],
-            },
-            RealStack {
-                name: "btrfs on two disks",
-                layers: &[
-                    "loop = { size = \"130 MiB\", count = 2 }",
-                    "btrfs = { profile = \"raid1\", compression = \"zstd:5\" }",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "space, Data, RAID1", Expected::There),
-                    (
-                        1,
-                        "mount options in force",
-                        Expected::Has("compress=zstd:5"),
-                    ),
-                ],
-            },
-            RealStack {
-                name: "btrfs on four disks",
-                layers: &[
-                    "loop = { size = \"130 MiB\", count = 4 }",
-                    "btrfs = { profile = \"raid10\", compression = \"zstd:5\" }",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "space, Data, RAID10", Expected::There),
-                    (
-                        1,
-                        "mount options in force",
-                        Expected::Has("compress=zstd:5"),
-                    ),
-                ],
-            },
-        ],
-        kills: &[KillStack::on_one(
-            "btrfs",
-            ("256 MiB", 2),
-            &["btrfs = { profile = \"raid1\" }"],
-        )],
-        changes: &["mkfs.btrfs"],
-        ..Tried::NOWHERE
-    },
+        &[ON_TWO_DISKS, "btrfs = { profile = \"raid1\" }"],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     data: FileData {
         in_place: false,
         page_cache_alone: true,

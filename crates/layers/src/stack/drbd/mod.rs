@@ -21,8 +21,8 @@ use stackrace_foundation::foundation::line::{self, Line};
 use stackrace_foundation::foundation::one_kernel::Sockets;
 use stackrace_foundation::foundation::words::lines;
 use stackrace_foundation::foundation::{
-    Below, CutOf, Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Setup, StandingLayer,
-    Takes, Tried, filesystem,
+    Below, CutOf, Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
+    filesystem,
 };
 use stackrace_machine::host::{Driver, Needs, Package};
 use words::{DISK, NET};
@@ -103,35 +103,26 @@ pub(super) const KIND: LayerKind = LayerKind {
     )],
     undo: &[undo::DOWN],
     imagined: imagined::TOOLS,
-    tried: Tried {
-        shapes: &[
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
-                "ext3 = {}",
-            ],
-            &[
-                "loop = { size = \"1 GiB\" }",
-                "drbd = { state = \"disconnected\" }",
-                "xfs = {}",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { delay = \"1 ms\" }",
-                "ext3 = {}",
-                "nfs = { rate = \"12.5 MB\" }",
-            ],
+    shapes: &[
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
+            "ext3 = {}",
         ],
-        kills: &[KillStack {
-            name: "drbd",
-            disks: ("64 MiB", 1),
-            layers: &["drbd = { protocol = \"C\", delay = \"1 ms\" }", "ext4 = {}"],
-            machines: &[2],
-        }],
-        changes: &["drbdadm"],
-        standing: "[ ! -d /sys/module/drbd ] || drbdsetup status | grep -v 'No currently configured DRBD found'",
-        ..Tried::NOWHERE
-    },
+        &[
+            "loop = { size = \"1 GiB\" }",
+            "drbd = { state = \"disconnected\" }",
+            "xfs = {}",
+        ],
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { delay = \"1 ms\" }",
+            "ext3 = {}",
+            "nfs = { rate = \"12.5 MB\" }",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -285,5 +276,7 @@ impl Layer for Drbd {
     }
 }
 
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 #[cfg(test)]
 mod tests;

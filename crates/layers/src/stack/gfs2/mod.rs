@@ -5,6 +5,9 @@
 //! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. No machine
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_foundation::foundation::words::{
@@ -12,8 +15,8 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    Gives, GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, StandingLayer, Takes,
-    Tried, block, config_tree, filesystem, options, plain,
+    Gives, GivesKind, Layer, LayerError, LayerKind, Memory, Setup, StandingLayer, Takes, block,
+    config_tree, filesystem, options, plain,
 };
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
 use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
@@ -90,35 +93,20 @@ pub(super) const KIND: LayerKind = LayerKind {
         Tool::new("dlm_controld", |world, _| world.start("dlm_controld", &[])),
         Tool::new("dlm_tool", |_, _| said("node 1 M\nnode 2 M\n")),
     ],
-    tried: Tried {
-        shapes: &[
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
-                "gfs2 = {}",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { role = \"dual\" }",
-                "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
-            ],
+    shapes: &[
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
+            "gfs2 = {}",
         ],
-        kills: &[
-            KillStack::on_one("gfs2", ("256 MiB", 1), &["gfs2 = {}"]),
-            KillStack {
-                name: "dlm",
-                disks: ("256 MiB", 1),
-                layers: &[
-                    "drbd = { role = \"dual\" }",
-                    "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
-                ],
-                machines: &[2],
-            },
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { role = \"dual\" }",
+            "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
         ],
-        changes: &["corosync", "dlm_controld", "mkfs.gfs2"],
-        standing: "ours corosync\nours dlm_controld",
-        ..Tried::NOWHERE
-    },
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

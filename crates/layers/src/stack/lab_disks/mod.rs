@@ -172,7 +172,6 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
         ))
     };
     let logical_sector = sector("logical-sector", settings.bytes("logical-sector")?)?;
-    // Disks of 4096 B in both are the usual ones without emulation: one size is enough to say so.
     let physical = settings.optional_bytes("physical-sector")?;
     let physical_sector = sector("physical-sector", physical.unwrap_or(logical_sector))?;
     if physical_sector < logical_sector {
@@ -196,7 +195,6 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
-    // A limit of 0 would be a disk that never answers.
     let count = disk_count(settings)?;
     let rate = some(settings, "rate", settings.optional_bytes("rate")?)?;
     let requests = some(settings, "requests", settings.optional_count("requests")?)?;

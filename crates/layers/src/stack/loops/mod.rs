@@ -4,6 +4,8 @@
 //! (sector size, direct I/O) is read back; a device that is not what was asked is an error.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod undo;
 
 use crate::stack::dir;
@@ -14,7 +16,7 @@ use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
 use stackrace_foundation::foundation::{
     DEVICES_MAX, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, Setup,
-    StandingLayer, Takes, Tried, block,
+    StandingLayer, Takes, block,
 };
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
@@ -65,11 +67,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     kept_by_drives: &["size", "count"],
     imagined: &[Tool::new("losetup", imagined::losetup)],
     over_shell: OverShell::Nearest("native, which makes its own device on a file"),
-    tried: Tried {
-        changes: &["losetup"],
-        standing: "losetup --list --noheadings | grep -F $places",
-        ..Tried::NOWHERE
-    },
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

@@ -1,17 +1,18 @@
 //! A logical volume of LVM, read back with `lvs`.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 #[cfg(test)]
 mod tests;
-mod tried;
 mod undo;
 
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Setup,
-    StandingLayer, Takes, assembled, filesystem,
+    DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS,
+    Setup, StandingLayer, Takes, assembled, filesystem,
 };
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
@@ -72,7 +73,27 @@ pub(super) const KIND: LayerKind = LayerKind {
         let volumes = reported(text).into_iter().flatten();
         volumes.map(|volume| volume.fact()).collect()
     }],
-    tried: tried::TRIED,
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 3 }",
+            "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
+            "lvm = { kind = \"thin\", snapshot = \"present\" }",
+            "xfs = {}",
+        ],
+        &[
+            "loop = { size = \"1 GiB\", count = 2 }",
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "ext3 = {}",
+        ],
+        &[
+            ON_TWO_DISKS,
+            "lvm = { kind = \"striped\", snapshot = \"present\" }",
+            "zpool = {}",
+            "dataset = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

@@ -1,12 +1,11 @@
 //! A device that checks what it reads (dm-integrity): a checksum for each sector, written with the data.
 
-use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table};
+use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, imagined, same, table};
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::{
-    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
-    Tried, block,
+    Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, block,
 };
 use stackrace_machine::host::{Driver, Host, Package, argv};
 use std::ffi::OsString;
@@ -64,52 +63,14 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
     reads: &[|text| {
         super::words_of(text, NAME).map_or(Vec::new(), |words| Table::of(&words).facts())
     }],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "integrity = { mode = \"direct\", checksum = \"sha256\", sector-size = \"4 KiB\" }",
-            "luks = {}",
-            "xfs = {}",
-        ]],
-        real: &[
-            RealStack {
-                name: "integrity",
-                layers: &[
-                    "loop = { size = \"64 MiB\" }",
-                    "integrity = {}",
-                    "ext4 = {}",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "mode", Expected::Is("journal")),
-                    (1, "checksum", Expected::Is("crc32c")),
-                    (1, "sector size", Expected::Is("512 B")),
-                ],
-            },
-            RealStack {
-                name: "integrity_bitmap",
-                layers: &[
-                    "loop = { size = \"64 MiB\" }",
-                    "integrity = { mode = \"bitmap\", checksum = \"sha256\", sector-size = \"4 KiB\" }",
-                    "ext4 = {}",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "mode", Expected::Is("bitmap")),
-                    (1, "checksum", Expected::Is("sha256")),
-                    (1, "sector size", Expected::Is("4 KiB")),
-                ],
-            },
-        ],
-        kills: &[KillStack::on_one(
-            NAME,
-            ("64 MiB", 1),
-            &["integrity = {}", "ext4 = {}"],
-        )],
-        changes: &["integritysetup"],
-        standing: STANDING,
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "integrity = { mode = \"direct\", checksum = \"sha256\", sector-size = \"4 KiB\" }",
+        "luks = {}",
+        "xfs = {}",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::INTEGRITY,
     ..LayerKind::EMPTY
 };
 

@@ -3,15 +3,12 @@
 //! The key is a random file of ours that only its owner can read. It is removed with the stack, so
 //! nothing brings the data back after a power cut.
 
-use crate::stack::mapped::{
-    MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table, words_of,
-};
+use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, imagined, same, table, words_of};
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::{
-    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, ON_A_DISK, RealStack,
-    Setup, Takes, Tried, block,
+    Device, GivesKind, Layer, LayerError, LayerKind, ON_A_DISK, Setup, Takes, block,
 };
 use stackrace_machine::host::{Driver, Filling, Host, Package, argv};
 use std::ffi::OsString;
@@ -110,19 +107,6 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
         let table = words_of(text, TARGET).and_then(|words| Table::of(&words));
         table.map_or(Vec::new(), |table| table.facts())
     }],
-    tried: TRIED,
-    ..LayerKind::EMPTY
-};
-
-const PACKAGES: &[Package] = &[
-    Package::new("cryptsetup-bin", &["cryptsetup"]),
-    super::DMSETUP,
-];
-
-/// The kernel's word.
-const TARGET: &str = "crypt";
-
-const TRIED: Tried = Tried {
     shapes: &[
         &[
             "loop = { size = \"1 GiB\", count = 2 }",
@@ -138,50 +122,18 @@ const TRIED: Tried = Tried {
             "ext4 = {}",
         ],
     ],
-    on_devices: &[(1, &["luks = { sector-size = \"4 KiB\" }"])],
-    real: &[
-        RealStack {
-            name: "luks",
-            layers: &["loop = { size = \"64 MiB\" }", "luks = {}", "ext4 = {}"],
-            device: "dm-",
-            expected: &[
-                (1, "header", Expected::Is("LUKS2")),
-                (1, "key size", Expected::Is("512 bits")),
-                (1, "words of dm-crypt", Expected::Is("none")),
-            ],
-        },
-        RealStack {
-            name: "luks_without_queues",
-            layers: &[
-                "loop = { size = \"64 MiB\" }",
-                "luks = { key-size = 256, sector-size = \"4 KiB\", discards = true, no-read-workqueue = true, no-write-workqueue = true }",
-                "ext4 = {}",
-            ],
-            device: "dm-",
-            expected: &[
-                (1, "sector size", Expected::Is("4 KiB")),
-                (1, "words of dm-crypt", Expected::Has("no_write_workqueue")),
-            ],
-        },
-        RealStack {
-            name: "luks_1",
-            layers: &[
-                "loop = { size = \"64 MiB\" }",
-                "luks = { version = \"1\", cipher = \"aes-cbc-essiv:sha256\" }",
-                "ext4 = {}",
-            ],
-            device: "dm-",
-            expected: &[(1, "header", Expected::Is("LUKS1"))],
-        },
-    ],
-    kills: &[KillStack::on_one(
-        "luks",
-        ("64 MiB", 1),
-        &["luks = { sector-size = \"4 KiB\" }", "ext4 = {}"],
-    )],
-    changes: &["cryptsetup"],
-    standing: STANDING,
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::LUKS,
+    ..LayerKind::EMPTY
 };
+
+const PACKAGES: &[Package] = &[
+    Package::new("cryptsetup-bin", &["cryptsetup"]),
+    super::DMSETUP,
+];
+
+/// The kernel's word.
+const TARGET: &str = "crypt";
 
 struct Luks {
     version: u8,

@@ -4,6 +4,8 @@
 mod imagined;
 mod integrity;
 mod luks;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod vdo;
 mod writecache;
 
@@ -20,9 +22,6 @@ use stackrace_machine::host::{Driver, Host, HostError, Needs, Package, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Prints what of them stands.
-const STANDING: &str = "dmsetup ls 2>/dev/null | grep -v 'No devices found'";
 
 /// The package of the mapper's own tool.
 const DMSETUP: Package = Package::new("dmsetup", &["dmsetup"]);

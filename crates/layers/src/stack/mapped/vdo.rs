@@ -1,15 +1,12 @@
 //! A device that stores equal blocks once, and compresses others (dm-vdo). The format is made by vdoformat(8), which
 //! not every distribution has.
 
-use crate::stack::mapped::{
-    DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table,
-};
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, imagined, same, table};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::{
-    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
-    Tried, cached,
+    Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, cached,
 };
 use stackrace_machine::host::{Driver, Host, argv};
 use std::path::Path;
@@ -55,34 +52,13 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
     packages: &[DMSETUP],
     imagined: imagined::VDO,
     reads: &[|text| super::words_of(text, NAME).map_or(Vec::new(), |words| facts(&words))],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"8 GiB\" }",
-            "vdo = { logical-size = \"32 GiB\", slab-bits = 15, compression = true }",
-            "xfs = {}",
-        ]],
-        real: &[RealStack {
-            name: NAME,
-            layers: &[
-                "loop = { size = \"5 GiB\", laid-out = \"no\" }",
-                "vdo = { slab-bits = 15, compression = true }",
-                "ext4 = {}",
-            ],
-            device: "dm-",
-            expected: &[
-                (1, "deduplication", Expected::Is("on")),
-                (1, "compression", Expected::Is("on")),
-            ],
-        }],
-        kills: &[KillStack::on_one(
-            NAME,
-            ("5 GiB", 1),
-            &["vdo = { slab-bits = 15 }", "ext4 = {}"],
-        )],
-        changes: &[FORMAT],
-        standing: STANDING,
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"8 GiB\" }",
+        "vdo = { logical-size = \"32 GiB\", slab-bits = 15, compression = true }",
+        "xfs = {}",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::VDO,
     ..LayerKind::EMPTY
 };
 

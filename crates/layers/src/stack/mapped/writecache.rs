@@ -1,14 +1,13 @@
 //! A cache for writes on a faster device (dm-writecache). What was written is on the cache alone until it is
 //! written back: when the cache dies, that is lost.
 
-use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, same, table};
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, same, table};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::block::SYS_SECTOR_BYTES;
 use stackrace_foundation::foundation::{
-    Device, Expected, GivesKind, KillStack, Layer, LayerError, LayerKind, RealStack, Setup, Takes,
-    Tried, cached,
+    Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, cached,
 };
 use stackrace_machine::host::{Driver, Host, Package, argv};
 use std::path::Path;
@@ -39,35 +38,13 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
     parse,
     packages: PACKAGES,
     reads: &[|text| super::words_of(text, NAME).map_or(Vec::new(), |words| facts(&words))],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\", count = 2 }",
-            "writecache = { high = \"90 %\", low = \"80 %\" }",
-            "ext4 = {}",
-        ]],
-        real: &[RealStack {
-            name: NAME,
-            layers: &[
-                "loop = { size = \"64 MiB\", count = 2 }",
-                "writecache = { high = \"90 %\", low = \"80 %\" }",
-                "ext4 = {}",
-            ],
-            device: "loop",
-            expected: &[
-                (1, "block size", Expected::Is("4 KiB")),
-                (1, "high watermark", Expected::Is("90 %")),
-                (1, "cache", Expected::Has("empty")),
-            ],
-        }],
-        kills: &[KillStack::on_one(
-            NAME,
-            ("64 MiB", 2),
-            &["writecache = {}", "ext4 = {}"],
-        )],
-        changes: &["dmsetup"],
-        standing: STANDING,
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\", count = 2 }",
+        "writecache = { high = \"90 %\", low = \"80 %\" }",
+        "ext4 = {}",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::WRITECACHE,
     ..LayerKind::EMPTY
 };
 

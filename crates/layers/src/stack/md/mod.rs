@@ -1,9 +1,10 @@
 //! An array of the kernel's md driver, read back from the driver itself.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 #[cfg(test)]
 mod tests;
-mod tried;
 mod undo;
 
 use stackrace_base::event::Fact;
@@ -11,8 +12,8 @@ use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::lasting::LastingState;
 use stackrace_foundation::foundation::{
-    Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
-    assembled, block, filesystem,
+    Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup,
+    StandingLayer, Takes, assembled, block, filesystem,
 };
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
@@ -120,7 +121,20 @@ pub(super) const KIND: LayerKind = LayerKind {
     imagined: &[Tool::new("mdadm", imagined::mdadm)],
     data: FileData::UNKNOWN,
     reads: &[exported],
-    tried: tried::TRIED,
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 4 }",
+            "md = { raid = 10, layout = \"f2\", degraded = true }",
+            "ext4 = {}",
+        ],
+        &[
+            ON_TWO_DISKS,
+            "md = { raid = 1, metadata = 1.0 }",
+            "ext4 = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

@@ -19,7 +19,7 @@ use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
 use stackrace_foundation::foundation::{
     Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
-    StandingLayer, Takes, Tried, block, place,
+    StandingLayer, Takes, block, place,
 };
 use stackrace_machine::host::{Filling, Host, Needs, argv};
 use std::ffi::OsString;
@@ -59,15 +59,12 @@ pub(super) const KIND: LayerKind = LayerKind {
     undo: &[DETACH],
     imagined: imagined::TOOLS,
     over_shell: OverShell::Runs,
-    tried: Tried {
-        shapes: &[
-            &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],
-            &[
-                "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\", \"primarycache=metadata\", \"recordsize=16K\"] }",
-            ],
+    shapes: &[
+        &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],
+        &[
+            "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\", \"primarycache=metadata\", \"recordsize=16K\"] }",
         ],
-        ..Tried::NOWHERE
-    },
+    ],
     ..LayerKind::EMPTY
 };
 

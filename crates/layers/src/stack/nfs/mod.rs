@@ -1,6 +1,8 @@
 //! A share over NFS: the kernel's server on a peer or on this machine, mounted here.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod undo;
 
 use stackrace_base::event::Fact;
@@ -11,8 +13,7 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, Takes, Tried, filesystem,
-    line, options,
+    GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line, options,
 };
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Package, argv};
 use stackrace_machine::journal::BOOT;
@@ -106,29 +107,20 @@ pub(super) const KIND: LayerKind = LayerKind {
     ],
     undo: &[undo::UNEXPORT, undo::END_SERVER],
     imagined: imagined::TOOLS,
-    tried: Tried {
-        shapes: &[
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "ext4 = {}",
-                "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
-            ],
-            &[
-                "loop = { size = \"1 GiB\" }",
-                "xfs = {}",
-                "nfs = { server = \"same\" }",
-            ],
+    shapes: &[
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "ext4 = {}",
+            "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
         ],
-        kills: &[KillStack {
-            name: "nfs",
-            disks: ("64 MiB", 1),
-            layers: &["ext4 = {}", "nfs = { server = \"{server}\" }"],
-            machines: &[1, 2],
-        }],
-        changes: &["exportfs", "rpc.mountd", "rpc.nfsd", "rpcbind"],
-        standing: "grep -F $places /var/lib/nfs/etab 2>/dev/null\nours rpc.mountd",
-        ..Tried::NOWHERE
-    },
+        &[
+            "loop = { size = \"1 GiB\" }",
+            "xfs = {}",
+            "nfs = { server = \"same\" }",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

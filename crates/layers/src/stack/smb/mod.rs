@@ -11,8 +11,7 @@ use stackrace_foundation::foundation::words::{
     Words,
 };
 use stackrace_foundation::foundation::{
-    GivesKind, KillStack, Layer, LayerError, LayerKind, Memory, Setup, Takes, Tried, filesystem,
-    line, options,
+    GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line, options,
 };
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
 use stackrace_machine::host::{Daemon, Needs, Package, argv};
@@ -62,29 +61,20 @@ pub(super) const KIND: LayerKind = LayerKind {
         Tool::new("smbd", |world, _| world.start("smbd", &[PORT])),
         Tool::new("mount.cifs", mount_without_device),
     ],
-    tried: Tried {
-        shapes: &[
-            &[
-                "tmpfs = { size = \"1 MiB\" }",
-                "smb = { options = [\"strict sync = no\"] }",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { role = \"dual\" }",
-                "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
-                "smb = {}",
-            ],
+    shapes: &[
+        &[
+            "tmpfs = { size = \"1 MiB\" }",
+            "smb = { options = [\"strict sync = no\"] }",
         ],
-        kills: &[KillStack {
-            name: "smb",
-            disks: ("64 MiB", 1),
-            layers: &["ext4 = {}", "smb = { server = \"{server}\" }"],
-            machines: &[1, 2],
-        }],
-        changes: &["smbd"],
-        standing: "ours smbd",
-        ..Tried::NOWHERE
-    },
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { role = \"dual\" }",
+            "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+            "smb = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 

@@ -10,7 +10,7 @@ use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_foundation::foundation::{
     Bare, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup, StandingLayer,
-    Takes, Tried, block, filesystem,
+    Takes, block, filesystem,
 };
 use stackrace_machine::host::Needs;
 
@@ -23,13 +23,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Bare,
     example: "bare = {}",
     parse,
-    tried: Tried {
-        shapes: &[
-            &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
-            &[ON_TWO_DISKS, "bare = {}"],
-        ],
-        ..Tried::NOWHERE
-    },
+    shapes: &[
+        &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
+        &[ON_TWO_DISKS, "bare = {}"],
+    ],
     over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };

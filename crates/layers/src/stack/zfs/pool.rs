@@ -13,8 +13,8 @@ use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::lasting::{LastingState, whole};
 use stackrace_foundation::foundation::{
-    DEVICES_MAX, Danger, Device, FileData, Gives, GivesKind, Inspection, KillStack, Layer,
-    LayerError, LayerKind, Pool, Setup, StandingLayer, Takes, Tried, block, filesystem,
+    DEVICES_MAX, Danger, Device, FileData, Gives, GivesKind, Inspection, Layer, LayerError,
+    LayerKind, Pool, Setup, StandingLayer, Takes, block, filesystem,
 };
 use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
 use stackrace_machine::journal::partitions;
@@ -79,28 +79,13 @@ pub(crate) const KIND: LayerKind = LayerKind {
         let layout = Fact::new("layout", layout(text, ""));
         ashift.into_iter().chain([layout]).collect()
     }],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\", count = 3 }",
-            "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
-            "dataset = { compression = \"lz4\" }",
-        ]],
-        on_devices: &[
-            (1, &["zpool = {}", "dataset = { compression = \"lz4\" }"]),
-            (2, &["zpool = { topology = \"mirror\" }", "dataset = {}"]),
-        ],
-        kills: &[KillStack::on_one(
-            "zpool",
-            ("128 MiB", 5),
-            &[
-                "zpool = { topology = \"raidz1\", special = 1, log = 1 }",
-                "dataset = { compression = \"lz4\" }",
-            ],
-        )],
-        real: &[],
-        changes: &["zfs", "zpool"],
-        standing: "[ -d /proc/spl ] && zpool list -H",
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\", count = 3 }",
+        "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
+        "dataset = { compression = \"lz4\" }",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::POOL,
     over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };

@@ -6,8 +6,8 @@ use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::gives::pool;
 use stackrace_foundation::foundation::{
-    Danger, Gives, GivesKind, Inspection, KillStack, Layer, LayerError, LayerKind, ON_TWO_DISKS,
-    Setup, StandingLayer, Takes, Tried, assembled,
+    Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup,
+    StandingLayer, Takes, assembled,
 };
 use stackrace_machine::host::{Needs, argv};
 use std::path::Path;
@@ -43,47 +43,30 @@ pub(crate) const KIND: LayerKind = LayerKind {
     example: "zvol = { size = \"1 GiB\", volblocksize = \"16 KiB\", compression = \"off\" }",
     words: &[&zfs::DATASET],
     parse,
-    tried: Tried {
-        shapes: &[
-            &[
-                "loop = { size = \"1 GiB\", count = 4 }",
-                "zpool = { topology = \"raid10\" }",
-                "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
-                "xfs = {}",
-            ],
-            &[
-                ON_TWO_DISKS,
-                "zpool = { topology = \"mirror\" }",
-                "zvol = { size = \"256 MiB\" }",
-                "ext3 = {}",
-            ],
-            &[
-                "loop = { size = \"1 GiB\" }",
-                "lvm = {}",
-                "zpool = {}",
-                "zvol = { size = \"256 MiB\" }",
-                "zpool = {}",
-                "dataset = {}",
-            ],
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 4 }",
+            "zpool = { topology = \"raid10\" }",
+            "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
+            "xfs = {}",
         ],
-        on_devices: &[(
-            1,
-            &[
-                "zpool = { ashift = 9, max-auto-ashift = 9 }",
-                "zvol = { size = \"256 MiB\" }",
-            ],
-        )],
-        kills: &[KillStack::on_one(
-            "zvol",
-            ("128 MiB", 3),
-            &[
-                "zpool = { topology = \"raidz1\" }",
-                "zvol = { size = \"64 MiB\" }",
-                "ext4 = {}",
-            ],
-        )],
-        ..Tried::NOWHERE
-    },
+        &[
+            ON_TWO_DISKS,
+            "zpool = { topology = \"mirror\" }",
+            "zvol = { size = \"256 MiB\" }",
+            "ext3 = {}",
+        ],
+        &[
+            "loop = { size = \"1 GiB\" }",
+            "lvm = {}",
+            "zpool = {}",
+            "zvol = { size = \"256 MiB\" }",
+            "zpool = {}",
+            "dataset = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::VOLUME,
     over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };

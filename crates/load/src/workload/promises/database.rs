@@ -8,7 +8,7 @@ use stackrace_engine::{OpError, PhaseOutcome};
 
 use super::asked::{Durability, FILE, SERVED, Switches, object};
 use super::{postgresql, sqlite};
-use crate::workload::kind::{WorkloadError, trouble};
+use crate::workload::kind::WorkloadError;
 use crate::workload::postgres_server;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::Needs;
@@ -275,30 +275,14 @@ impl ChosenDatabase {
     ///
     /// # Errors
     /// It cannot be opened or closed; those of `work`.
-    pub(super) fn open(
+    pub(super) fn during(
         &self,
         directory: &Path,
         work: impl FnOnce(&mut Commit<'_>) -> Result<PhaseOutcome, OpError>,
     ) -> Result<PhaseOutcome, WorkloadError> {
         match self {
-            Self::Sqlite(asked) => {
-                let mut open = sqlite::Session::open(directory, asked)?;
-                work(&mut |row, content| open.commit(row, content)).map_err(trouble)
-            }
-            Self::Postgresql(asked) => {
-                // Nothing was cut yet, so nothing is to be repaired.
-                postgresql::start(directory, &mut Vec::new())?;
-                let mut open = postgresql::Session::open(directory, asked)?;
-                let done = work(&mut |row, content| open.commit(row, content));
-                drop(open);
-                let ended = postgresql::end(directory);
-                let done = done.map_err(trouble)?;
-                // Why an operation failed says more than that its server does not end.
-                match done.error {
-                    Some(_) => Ok(done),
-                    None => ended.map(|()| done),
-                }
-            }
+            Self::Sqlite(asked) => sqlite::during(directory, asked, work),
+            Self::Postgresql(asked) => postgresql::during(directory, asked, work),
         }
     }
 }

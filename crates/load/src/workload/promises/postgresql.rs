@@ -7,8 +7,9 @@ use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::io::Errno;
 use stackrace_base::event::FailureCause;
-use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
+use stackrace_engine::promises::{Commit, CommitError};
+use stackrace_engine::{OpError, PhaseOutcome};
 
 use super::asked::{SERVED, Switches, object};
 use crate::workload::kind::{WorkloadError, trouble, trouble_at};
@@ -20,18 +21,37 @@ const NAME: &str = "postgres";
 /// True: this program was built with a client for it.
 pub(super) const THERE: bool = true;
 
+/// Starts the server of a cluster that [`lay_out`] made, calls with what commits a row, and ends it.
+///
+/// # Errors
+/// What PostgreSQL says; those of `work`.
+pub(super) fn during(
+    directory: &Path,
+    _: &Switches,
+    work: impl FnOnce(&mut Commit<'_>) -> Result<PhaseOutcome, OpError>,
+) -> Result<PhaseOutcome, WorkloadError> {
+    // Nothing was cut yet, so nothing is to be repaired.
+    start(directory, &mut Vec::new())?;
+    let mut open = Session::open(directory)?;
+    let done = work(&mut |row, content| open.commit(row, content));
+    drop(open);
+    let ended = end(directory);
+    let done = done.map_err(trouble)?;
+    // Why an operation failed says more than that its server does not end.
+    match done.error {
+        Some(_) => Ok(done),
+        None => ended.map(|()| done),
+    }
+}
+
 /// A connection to a server that runs.
-pub(super) struct Session {
+struct Session {
     client: Client,
     update: Statement,
 }
 
 impl Session {
-    /// Connects to the server of a directory.
-    ///
-    /// # Errors
-    /// What PostgreSQL says.
-    pub(super) fn open(directory: &Path, _: &Switches) -> Result<Self, WorkloadError> {
+    fn open(directory: &Path) -> Result<Self, WorkloadError> {
         let mut client = connect(directory)?;
         // Parsing it again each time would be measured as well.
         let update = client.prepare("UPDATE data SET content = $2 WHERE id = $1");
@@ -40,7 +60,7 @@ impl Session {
     }
 
     /// Writes a row; it returns when PostgreSQL says that the transaction is committed.
-    pub(super) fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), CommitError> {
+    fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), CommitError> {
         // A statement of its own is a transaction of its own.
         let number = row.cast_signed();
         match self.client.execute(&self.update, &[&number, &content]) {
@@ -248,7 +268,7 @@ mod tests {
         let away = lay_out(&gone, &asked, (1, 1), 1).unwrap_err();
         assert_eq!(away.cause, Some(FailureCause::Errno(2)), "{away}");
         // Nor does one listen there.
-        let refused = Session::open(&gone, &asked).err().unwrap();
+        let refused = Session::open(&gone).err().unwrap();
         assert_eq!(refused.cause, Some(FailureCause::Errno(111)), "{refused}");
     }
 }

@@ -4,25 +4,35 @@ use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
-use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
+use stackrace_engine::promises::{Commit, CommitError};
+use stackrace_engine::{OpError, PhaseOutcome};
 
 use super::asked::{Durability, FILE, object};
-use crate::workload::kind::{WorkloadError, trouble_at};
+use crate::workload::kind::{WorkloadError, trouble, trouble_at};
 use crate::workload::sqlite_error;
 
 /// True: this program was built with it.
 pub(super) const THERE: bool = true;
 
+/// Opens the database that [`lay_out`] made, calls with what commits a row, and closes it.
+///
+/// # Errors
+/// What SQLite says, with its file; those of `work`.
+pub(super) fn during(
+    directory: &Path,
+    durability: &Durability,
+    work: impl FnOnce(&mut Commit<'_>) -> Result<PhaseOutcome, OpError>,
+) -> Result<PhaseOutcome, WorkloadError> {
+    let open = Session::open(directory, durability)?;
+    work(&mut |row, content| open.commit(row, content)).map_err(trouble)
+}
+
 /// A connection to a database that exists.
-pub(super) struct Session(Connection);
+struct Session(Connection);
 
 impl Session {
-    /// Opens the database that [`lay_out`] made.
-    ///
-    /// # Errors
-    /// What SQLite says, with its file.
-    pub(super) fn open(directory: &Path, durability: &Durability) -> Result<Self, WorkloadError> {
+    fn open(directory: &Path, durability: &Durability) -> Result<Self, WorkloadError> {
         let path = directory.join(FILE);
         let failed = |error| refused_at(&path, error);
         let connection = connect(&path).map_err(failed)?;
@@ -31,7 +41,7 @@ impl Session {
     }
 
     /// Writes a row; it returns when SQLite says that the transaction is committed.
-    pub(super) fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), CommitError> {
+    fn commit(&self, row: u32, content: &[u8]) -> Result<(), CommitError> {
         // A statement of its own is a transaction of its own.
         // Parsing it again each time would be measured as well.
         self.0
@@ -162,7 +172,7 @@ mod tests {
             synchronous: "off".to_owned(),
         };
         lay_out(directory.path(), &durability, (3, 512), 7).unwrap();
-        let mut open = Session::open(directory.path(), &durability).unwrap();
+        let open = Session::open(directory.path(), &durability).unwrap();
         open.commit(1, &[1; 512]).unwrap();
         // No page more than there are: what a full disk says.
         open.0.pragma_update(None, "max_page_count", 1).unwrap();
