@@ -176,7 +176,7 @@ pub fn main() -> std::process::ExitCode {
 /// What only tests inside of packages use, though the program carries it: no gate can take it out without
 /// one at every layer. Nothing else may be unused.
 pub fn only_tests_use(layer: &stack::LayerKind) -> usize {
-    // Tests ask of every kind of layer: are its words described, and does it stand up in these stacks?
+    // Tests ask of every kind of layer: are its words described?
     let of_layer = layer.words.len();
     // Tests make the imagined machine fail at a step.
     let faults = [
