@@ -20,7 +20,9 @@ use stackrace_foundation::foundation::{
     GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line,
 };
 use stackrace_machine::host::imagined::{Tool, World, last, word};
-use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv};
+use stackrace_machine::host::{
+    Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv, argv_at,
+};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -318,8 +320,8 @@ impl Share for Afp {
         setup.create_text(&file, &self.configuration(&own, ends))?;
         // The part of the server that has let a guest in reads it again, with that guest's rights.
         let host = setup.host();
-        host.must(&words(["chmod", "0644"], &file))?;
-        setup.start(&SERVERS, &words(["netatalk", "-F"], &file))?;
+        host.must(&argv_at(["chmod", "0644"], &file))?;
+        setup.start(&SERVERS, &argv_at(["netatalk", "-F"], &file))?;
         share::listening(host, "netatalk", PORT)?;
         if !self.options.is_empty() {
             facts.push(Fact::new("options given", self.options.join("; ")));
@@ -340,8 +342,7 @@ impl Share for Afp {
         let root = setup.mount_point()?;
         let at = SocketAddr::new(ends.server, PORT).to_string();
         // Linux has no client for AFP in its kernel: this program serves the mount through FUSE.
-        let mut command = argv(["stackrace", "lab", "mount-afp", &at, SHARE]);
-        command.push(root.clone().into());
+        let command = argv_at(["stackrace", "lab", "mount-afp", &at, SHARE], &root);
         setup.mount_with(command, &root, Memory::No)?;
         let shown = filesystem::mount_facts(setup.host(), &root, FUSE, &[], &[])?;
         // The database is there since the volume was opened.
@@ -370,8 +371,8 @@ impl Afp {
             host.create_dir(directory)?;
         }
         // A guest gets through to the share, and sees nothing else of the directory.
-        host.must(&words(["chmod", "0711"], own))?;
-        host.must(&words(["chown", &format!("{GUEST}:")], &files))?;
+        host.must(&argv_at(["chmod", "0711"], own))?;
+        host.must(&argv_at(["chown", &format!("{GUEST}:")], &files))?;
         // A guest may not go where a run keeps its mounts.
         bind(setup, &files, &share)?;
         match &self.database {
@@ -413,7 +414,7 @@ impl Afp {
     fn lies_where_asked(&self, host: &dyn Host, kept: &Kept) -> Result<Fact, LayerError> {
         let file = kept.file.as_path();
         // An error where the file is missing: its mount would be answered for all the same.
-        host.must(&words(["ls", "-l"], file))?;
+        host.must(&argv_at(["ls", "-l"], file))?;
         let found = host.mount_of(file)?;
         // The file lies in OWN/cnid/SHARE/.AppleDB.
         let own = file.ancestors().nth(4).unwrap_or(file);
@@ -438,15 +439,9 @@ impl Afp {
     }
 }
 
-fn words<const N: usize>(words: [&str; N], path: &Path) -> Vec<OsString> {
-    let mut command = argv(words);
-    command.push(path.into());
-    command
-}
-
 /// Lets a directory be seen at another one.
 fn bind(setup: &mut Setup<'_>, from: &Path, to: &Path) -> Result<(), LayerError> {
-    let mut command = words(["mount", "--bind"], from);
+    let mut command = argv_at(["mount", "--bind"], from);
     command.push(to.into());
     // As if its content were lost: while the server runs it must not be unmounted to settle.
     setup.mount_with(command, to, Memory::Yes)
@@ -463,7 +458,7 @@ fn own_file_system(
     // On a small disk the tool would take blocks of 1 KiB, which are written one by one.
     let format = ["mkfs.ext4", "-q", "-b", "4096", "-E", ext::EXTENDED].map(String::from);
     filesystem::format(setup, &format, |_| Vec::new(), &[device])?;
-    let mut command = words(["mount", "-t", "ext4"], &path);
+    let mut command = argv_at(["mount", "-t", "ext4"], &path);
     command.push(point.into());
     setup.mount_with(command, point, Memory::Yes)?;
     Ok((path, fact))

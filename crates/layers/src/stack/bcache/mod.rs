@@ -15,7 +15,7 @@ use stackrace_foundation::foundation::{
 use stackrace_machine::host::imagined::{
     Assembly, Signature, Tool, World, complained, said, text_after, word,
 };
-use stackrace_machine::host::{Driver, Host, HostError, Needs, Output, Package, argv};
+use stackrace_machine::host::{Driver, Host, HostError, Needs, Output, Package, argv, argv_at};
 use stackrace_machine::journal::{Param, UndoKind, busy, text};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -186,7 +186,7 @@ fn stop(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 fn unmarked(host: &dyn Host, of: &[OsString]) -> Result<bool, HostError> {
     let mut unmarked = true;
     for device in [1, 2].map(|at| Path::new("/dev").join(text(of, at))) {
-        let shown = host.exec(&[argv([SHOW]), vec![device.clone().into()]].concat())?;
+        let shown = host.exec(&argv_at([SHOW], &device))?;
         if shown.stdout.contains(text(of, 0)) {
             let wipe = argv(["wipefs", "--all", "--types", NAME]);
             // It may be held again by now: then it is looked at once more.

@@ -17,7 +17,7 @@ use stackrace_foundation::foundation::{
     Setup, StandingLayer, Takes, filesystem, options,
 };
 use stackrace_machine::host::imagined::Tool;
-use stackrace_machine::host::{Host, Needs, Package, argv};
+use stackrace_machine::host::{Host, Needs, Package, argv, argv_at};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -313,8 +313,7 @@ impl Layer for Btrfs {
         let source = devices[0].path.as_os_str();
         let root = setup.mount("btrfs", source, &given, Memory::No)?;
         // Counters of a file system that is new: any error is of this run.
-        let stats = argv(["btrfs", "device", "stats"].map(OsStr::new));
-        let stats = [stats, vec![root.clone().into()]].concat();
+        let stats = argv_at(["btrfs", "device", "stats"], &root);
         let at = (setup.node, setup.host());
         let state = LastingState::now("the file system", at, stats, devices_at_work)?;
         if let Some(bad) = state.said_other(WITHOUT_ERRORS) {

@@ -7,7 +7,6 @@
 #[cfg(any(test, feature = "testing"))]
 mod testing;
 
-use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_foundation::foundation::plain::{self, AskedUnmarked, Unmarked};
@@ -47,7 +46,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         plain::imagined_mkfs("mkfs.exfat"),
         Tool::new("dump.exfat", |_, _| said("Cluster size:  \t\t\t\t4096\n")),
     ],
-    reads: &[geometry],
+    reads: &[|text| plain::told(text, &GEOMETRY)],
     shapes: &[
         &["loop = { size = \"1 GiB\" }", "exfat = {}"],
         &[
@@ -159,16 +158,12 @@ fn power_of_two(settings: &Settings, name: &str, max: u64) -> Result<Option<u64>
     }
 }
 
-/// Facts that matter to figures, of all that `dump.exfat` prints.
-fn geometry(text: &str) -> Vec<Fact> {
-    plain::told(text, &GEOMETRY)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stack::Stack;
     use crate::stack::testing::{layer, try_layer};
+    use stackrace_base::event::Fact;
     use stackrace_foundation::foundation::ON_A_DISK;
 
     #[test]
@@ -210,6 +205,6 @@ mod tests {
             Fact::new("FAT Offset(sector offset)", "2048"),
             Fact::new("Cluster size", "65536"),
         ];
-        assert_eq!(geometry(text), facts);
+        assert_eq!(plain::told(text, &GEOMETRY), facts);
     }
 }

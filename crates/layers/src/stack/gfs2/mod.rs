@@ -19,7 +19,7 @@ use stackrace_foundation::foundation::{
     config_tree, filesystem, options, plain,
 };
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
-use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
+use stackrace_machine::host::{Daemon, Host, Needs, Package, argv, argv_at};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -339,8 +339,7 @@ fn cluster(setup: &mut Setup<'_>) -> Result<(), LayerError> {
         let (file, state) = (scratch.join(&file), scratch.join(&state));
         setup.create_tree(&state)?;
         setup.create_text(&file, &configuration(addresses, &state))?;
-        let mut command = argv(["corosync", "-c"]);
-        command.push(file.into());
+        let command = argv_at(["corosync", "-c"], &file);
         setup.start(&[COROSYNC], &command)
     })?;
     // Locks are kept between members, so both have to be members first.

@@ -16,7 +16,7 @@ use stackrace_foundation::foundation::{
     filesystem, plain,
 };
 use stackrace_machine::host::imagined::{Tool, World, said, text_after, word};
-use stackrace_machine::host::{Filling, Host, Needs, Output, Package, argv};
+use stackrace_machine::host::{Filling, Host, Needs, Output, Package, argv, argv_at};
 use stackrace_machine::journal::Undo;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -292,8 +292,7 @@ impl Image {
     /// What the file is by its own header, and what QEMU does with it.
     fn read_back(&self, host: &dyn Host, file: &Path) -> Result<Vec<Fact>, LayerError> {
         let format = FORMAT.word(self.format);
-        let mut ask = argv(["qemu-img", "info", "--force-share", "-f", format]);
-        ask.push(file.into());
+        let ask = argv_at(["qemu-img", "info", "--force-share", "-f", format], file);
         let mut facts = told(&host.must(&ask)?.stdout);
         if Fact::value_of(&facts, "file format") != Some(format) {
             return Err(LayerError::refused(

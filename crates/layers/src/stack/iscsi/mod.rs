@@ -14,7 +14,9 @@ use stackrace_foundation::foundation::{
 use stackrace_machine::host::imagined::{
     Assembly, Tool, World, complained, said, text_after, word,
 };
-use stackrace_machine::host::{Daemon, Driver, Host, HostError, Needs, Output, Package, argv};
+use stackrace_machine::host::{
+    Daemon, Driver, Host, HostError, Needs, Output, Package, argv, argv_at,
+};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -318,7 +320,7 @@ impl Lends for Iscsi {
         }
         // The protocol itself stays, as its module does.
         let protocol = Path::new(TARGET).join(NAME);
-        host.must(&[argv(["mkdir", "-p"]), vec![protocol.into()]].concat())?;
+        host.must(&argv_at(["mkdir", "-p"], &protocol))?;
         setup.will(STOP.of([loan.name.clone().into()]))?;
         lent::directories(host, [&served.place, &served.device])?;
         let write = |file: PathBuf, text: &str| host.write_text(&file, text);
@@ -339,7 +341,7 @@ impl Lends for Iscsi {
         let address = SocketAddr::new(loan.ends.server, PORT).to_string();
         let portal = served.group.join("np").join(address);
         // By a command, which sees the network of the server's machine: there the target listens.
-        host.must(&[argv(["mkdir"]), vec![portal.into()]].concat())?;
+        host.must(&argv_at(["mkdir"], &portal))?;
         // Last: a client that came earlier would be refused, and not try again at once.
         write(served.group.join("enable"), "1")?;
         Ok(())
@@ -350,7 +352,7 @@ impl Lends for Iscsi {
         if !is_served(host) {
             let file = setup.scratch()?.join(setup.name("initiator"));
             setup.create_text(&file, &format!("InitiatorName={}\n", client(name)))?;
-            let command = [argv([DAEMON.program, "-n", "-i"]), vec![file.into()]].concat();
+            let command = argv_at([DAEMON.program, "-n", "-i"], &file);
             setup.start(&[DAEMON], &command)?;
         }
         let target = target(name);

@@ -6,7 +6,6 @@
 #[cfg(any(test, feature = "testing"))]
 mod testing;
 
-use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_foundation::foundation::plain::{self, AskedUnmarked, Unmarked};
 use stackrace_foundation::foundation::words::{
@@ -34,7 +33,7 @@ pub(super) const KIND: LayerKind = LayerKind {
             said("Aggregate block size:\t4096 bytes\n")
         }),
     ],
-    reads: &[geometry],
+    reads: &[|text| plain::told(text, &GEOMETRY)],
     shapes: &[
         &["loop = { size = \"1 GiB\" }", "jfs = {}"],
         &[
@@ -106,16 +105,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
-/// Facts that matter to figures, of all that `jfs_tune -l` prints.
-fn geometry(text: &str) -> Vec<Fact> {
-    plain::told(text, &GEOMETRY)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stack::Stack;
     use crate::stack::testing::{layer, try_layer};
+    use stackrace_base::event::Fact;
     use stackrace_foundation::foundation::ON_A_DISK;
 
     #[test]
@@ -155,6 +150,6 @@ mod tests {
             Fact::new("Aggregate block size", "4096 bytes"),
             Fact::new("Aggregate size", "128608 blocks"),
         ];
-        assert_eq!(geometry(text), facts);
+        assert_eq!(plain::told(text, &GEOMETRY), facts);
     }
 }

@@ -14,7 +14,7 @@ use stackrace_foundation::foundation::{
     DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS,
     Setup, StandingLayer, Takes, assembled, filesystem,
 };
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv, argv_at};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -468,8 +468,10 @@ impl Layer for Lvm {
             setup.will_carry(device, &uuid)?;
             // pvcreate(8): a UUID of one's own needs --norestorefile, else a backup to restore
             // from.
-            let mut command = argv(["pvcreate", "--norestorefile", "--uuid", &uuid]);
-            command.push(device.path.clone().into());
+            let command = argv_at(
+                ["pvcreate", "--norestorefile", "--uuid", &uuid],
+                &device.path,
+            );
             host.must(&command)?;
         }
         let group = setup.plain_name("group");

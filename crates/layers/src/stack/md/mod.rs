@@ -16,8 +16,7 @@ use stackrace_foundation::foundation::{
     StandingLayer, Takes, assembled, block, filesystem,
 };
 use stackrace_machine::host::imagined::Tool;
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
-use std::ffi::OsStr;
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv, argv_at};
 use std::path::{Path, PathBuf};
 
 /// Levels of mdadm(8) that this layer makes.
@@ -391,8 +390,7 @@ impl Md {
             TOLD.iter()
                 .filter_map(|what| Some(Fact::new(*what, read(what)?))),
         );
-        let export = argv(["mdadm", "--detail", "--export"].map(OsStr::new));
-        let export = host.must(&[export, vec![device.into()]].concat())?;
+        let export = host.must(&argv_at(["mdadm", "--detail", "--export"], device))?;
         facts.extend(exported(&export.stdout));
         Ok(facts)
     }
@@ -540,12 +538,10 @@ impl Layer for Md {
         setup.await_device(&device)?;
         if !self.assume_clean && self.level != RaidLevel::Zero {
             // 1: there was nothing to wait for (mdadm(8)).
-            let wait = argv(["mdadm", "--wait"].map(OsStr::new));
-            host.exec(&[wait, vec![device.clone().into()]].concat())?;
+            host.exec(&argv_at(["mdadm", "--wait"], &device))?;
         }
         // What the members held before may look like a signature of the array.
-        let wipe = argv(["wipefs", "--all"].map(OsStr::new));
-        host.must(&[wipe, vec![device.clone().into()]].concat())?;
+        host.must(&argv_at(["wipefs", "--all"], &device))?;
         let members = devices.len() - self.journals();
         let mut facts = self.read_back(host, &device, members)?;
         let sync = match (self.level, self.assume_clean) {
@@ -555,8 +551,7 @@ impl Layer for Md {
         };
         facts.push(Fact::new("first synchronisation", sync));
         if self.level != RaidLevel::Zero {
-            let detail = argv(["mdadm", "--detail"].map(OsStr::new));
-            let detail = [detail, vec![device.clone().into()]].concat();
+            let detail = argv_at(["mdadm", "--detail"], &device);
             // As asked, and not as found: a member may have failed a moment ago.
             let at_work = members - usize::from(self.degraded);
             let asked = (

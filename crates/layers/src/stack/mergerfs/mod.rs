@@ -17,7 +17,7 @@ use stackrace_foundation::foundation::{
     filesystem, options,
 };
 use stackrace_machine::host::imagined::{Tool, World, last, said, text_after, word};
-use stackrace_machine::host::{Host, Needs, Output, Package, argv};
+use stackrace_machine::host::{Host, Needs, Output, Package, argv_at};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -263,8 +263,7 @@ impl Mergerfs {
             .iter()
             .map(|path| path.to_string_lossy().into_owned());
         let texts: Vec<String> = texts.collect();
-        let mut command = argv([NAME, "-o", &given.join(","), &texts.join(":")]);
-        command.push(point.clone().into());
+        let command = argv_at([NAME, "-o", &given.join(","), &texts.join(":")], &point);
         setup.mount_with(command, &point, Memory::No)?;
         Ok(point)
     }
@@ -273,8 +272,10 @@ impl Mergerfs {
     fn read_back(&self, host: &dyn Host, point: &Path) -> Result<Vec<Fact>, LayerError> {
         // Anything else at that directory would be measured in its place.
         let mut facts = filesystem::mount_facts(host, point, MOUNTED_AS, &[], &[])?;
-        let mut ask = argv(["getfattr", "--dump", "--absolute-names", "--match=-"]);
-        ask.push(point.join(CONTROL).into());
+        let ask = argv_at(
+            ["getfattr", "--dump", "--absolute-names", "--match=-"],
+            point.join(CONTROL),
+        );
         let own = told(&host.must(&ask)?.stdout);
         let in_force = own
             .iter()

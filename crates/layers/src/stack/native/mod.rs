@@ -12,7 +12,7 @@ mod tests;
 
 use crate::stack::dir;
 use crate::stack::zfs;
-use device::{DETACH, attach_image, with};
+use device::{DETACH, attach_image};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -21,7 +21,7 @@ use stackrace_foundation::foundation::{
     Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
     StandingLayer, Takes, block, place,
 };
-use stackrace_machine::host::{Filling, Host, Needs, argv};
+use stackrace_machine::host::{Filling, Host, Needs, argv, argv_at};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use systems::{NativeFileSystem, NativeSystem, NativeWay};
@@ -172,17 +172,17 @@ impl Native {
                 // why it failed.
                 let size = format!("{}m", self.bytes / SIZE_MIN);
                 let create = ["hdiutil", "create", "-size", &size, "-fs", kind];
-                host.must(&with(&create, &file))?;
+                host.must(&argv_at(create.iter().copied(), &file))?;
                 let attach = attach_image(&file, &point);
                 setup.make(DETACH.of([file.into()]), &attach)?;
                 // hdiutil(1): detach takes a mount point, too.
-                setup.moves(with(&["hdiutil", "detach"], &point), attach);
+                setup.moves(argv_at(["hdiutil", "detach"], &point), attach);
                 Ok((point, Vec::new()))
             }
         }
     }
 
-    /// A pool on the file, with one dataset.
+    /// A pool on the file one dataset.
     fn pool(
         &self,
         setup: &mut Setup<'_>,
@@ -206,10 +206,10 @@ impl Native {
         ];
         setup.make(
             zfs::DESTROY.of([name.clone().into()]),
-            &with(&create, &file),
+            &argv_at(create.iter().copied(), &file),
         )?;
         // zpool(8): import -d DIRECTORY looks for the file there.
-        let mut import = with(&["zpool", "import", "-o", "cachefile=none", "-d"], private);
+        let mut import = argv_at(["zpool", "import", "-o", "cachefile=none", "-d"], private);
         import.push(name.clone().into());
         setup.moves(argv(["zpool", "export", &name]), import);
         let dataset = format!("{name}/data");

@@ -15,7 +15,7 @@ use stackrace_foundation::foundation::{
     GivesKind, Layer, LayerError, LayerKind, Setup, Takes, block, line,
 };
 use stackrace_machine::host::imagined::{Assembly, Tool, World, complained, text_after, word};
-use stackrace_machine::host::{Daemon, Driver, Host, Needs, Output, Package, argv};
+use stackrace_machine::host::{Daemon, Driver, Host, Needs, Output, Package, argv, argv_at};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -235,8 +235,10 @@ impl Lends for Nbd {
         let host = setup.host();
         let disk = free(host)?;
         // By the older calls: then the client stays, bears our mark, and ends the connection when it ends.
-        let mut command = argv([CLIENT, &loan.ends.server.to_string(), &PORT.to_string()]);
-        command.push(format!("/dev/{disk}").into());
+        let mut command = argv_at(
+            [CLIENT, &loan.ends.server.to_string(), &PORT.to_string()],
+            format!("/dev/{disk}"),
+        );
         command.extend(argv(["-nonetlink", "-name", &loan.name]));
         command.extend(argv(["-block-size".to_owned(), self.sector.to_string()]));
         command.extend(argv([

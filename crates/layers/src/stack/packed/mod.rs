@@ -16,7 +16,7 @@ use stackrace_foundation::foundation::{
     Takes, filesystem, plain,
 };
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
-use stackrace_machine::host::{Needs, Package, argv};
+use stackrace_machine::host::{Needs, Package, argv, argv_at};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -318,8 +318,7 @@ impl Layer for Packed {
         // Packed and mounted with nothing in it: what this kernel cannot read is found out here, and not
         // in the first trial.
         host.must(&pack)?;
-        let mut ask = argv(self.of.ask.iter().copied());
-        ask.push(image.clone().into());
+        let ask = argv_at(self.of.ask.iter().copied(), &image);
         let mut facts = (self.of.told)(&host.must(&ask)?.stdout);
         let point = setup.mount_point()?;
         let mut command = argv(["mount", "-t", name, "-o", "loop,ro"]);

@@ -14,7 +14,7 @@ use stackrace_foundation::foundation::{
     GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line, options,
 };
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
-use stackrace_machine::host::{Daemon, Needs, Package, argv};
+use stackrace_machine::host::{Daemon, Needs, Package, argv, argv_at};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -258,8 +258,10 @@ impl Share for Smb {
         setup.create_text(&file, &self.configuration(&own, ends, &root))?;
         let host = setup.host();
         // Asked before the server is started: it says what is in force, and what is misspelt.
-        let mut command = argv(["testparm", "--suppress-prompt", "--section-name", SHARE]);
-        command.push(file.clone().into());
+        let command = argv_at(
+            ["testparm", "--suppress-prompt", "--section-name", SHARE],
+            &file,
+        );
         let found = host.must(&command)?;
         // testparm(1) warns of an unknown option and succeeds; the server would go on without it.
         if let Some(line) = found.stderr.lines().find(|line| line.contains("unknown")) {

@@ -9,7 +9,7 @@ use stackrace_foundation::foundation::{
     Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
     StandingLayer, Takes, block, filesystem,
 };
-use stackrace_machine::host::{Needs, argv};
+use stackrace_machine::host::{Needs, argv, argv_at};
 use std::ffi::OsString;
 
 /// The layer `dataset` of a study.
@@ -79,8 +79,7 @@ impl Layer for Dataset {
         let name = format!("{}/data", pool(below)?.name);
         let root = setup.mount_point()?;
         // zfsutil: at another place than the dataset's own mountpoint (mount.zfs(8)).
-        let mut mount = argv(["mount", "-t", "zfs", "-o", "zfsutil", &name]);
-        mount.push(root.clone().into());
+        let mount = argv_at(["mount", "-t", "zfs", "-o", "zfsutil", &name], &root);
         setup.mount_with(mount, &root, Memory::No)?;
         let mount = filesystem::mounted(host, &root)?;
         let facts = vec![Fact::new("mount options in force", mount.options.join(","))];

@@ -16,7 +16,7 @@ use stackrace_foundation::foundation::{
     DEVICES_MAX, Danger, Device, FileData, Gives, GivesKind, Inspection, Layer, LayerError,
     LayerKind, Pool, Setup, StandingLayer, Takes, block, filesystem,
 };
-use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
+use stackrace_machine::host::{Host, Needs, argv, argv_at, udev::create_pool};
 use stackrace_machine::journal::partitions;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -435,8 +435,7 @@ fn link(host: &dyn Host, links: &Path, devices: &[Device]) -> Result<(), LayerEr
 
 /// The command that imports a pool whose devices are linked in a directory.
 fn import(links: &Path, more: &[&str], pool: &str) -> Vec<OsString> {
-    let mut import = argv(["zpool", "import", "-d"]);
-    import.push(links.into());
+    let mut import = argv_at(["zpool", "import", "-d"], links);
     import.extend(argv(["-o", "cachefile=none"]));
     import.extend(argv(more.iter().map(ToString::to_string)));
     import.extend(argv([pool]));
