@@ -207,12 +207,7 @@ impl Maps for Integrity {
         Ok(Vec::new())
     }
 
-    fn read_back(
-        &self,
-        host: &dyn Host,
-        _path: &Path,
-        name: &str,
-    ) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let found = Table::of(&table(host, name, NAME)?);
         same(
             name,

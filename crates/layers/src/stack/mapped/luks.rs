@@ -3,7 +3,9 @@
 //! The key is a random file of ours that only its owner can read. It is removed with the stack, so
 //! nothing brings the data back after a power cut.
 
-use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, imagined, same, table, words_of};
+use crate::stack::mapped::{
+    MAPPER, Mapped, Maps, REMOVE, imagined, path_of, same, table, words_of,
+};
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
@@ -348,7 +350,7 @@ impl Maps for Luks {
     }
 
     /// Reads back what the kernel maps, and by which code it encrypts.
-    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let words = table(host, name, TARGET)?;
         let Some(table) = Table::of(&words) else {
             return Err(LayerError::refused(
@@ -356,7 +358,7 @@ impl Maps for Luks {
                 "",
             ));
         };
-        let about = Path::new("/sys/class/block").join(block::kernel_name(host, path));
+        let about = Path::new("/sys/class/block").join(block::kernel_name(host, &path_of(name)));
         let uuid = host.read_text(&about.join("dm/uuid"))?;
         // The kernel lists them in an order of its own.
         let mut ways: Vec<&str> = self.ways.clone();

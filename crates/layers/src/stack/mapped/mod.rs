@@ -78,6 +78,11 @@ fn words_of(told: &str, target: &str) -> Option<Vec<String>> {
     is_it.then(|| words.map(String::from).collect())
 }
 
+/// A fact that was read back; empty where the kernel does not tell it.
+fn found(facts: &[Fact], name: &str) -> String {
+    Fact::value_of(facts, name).unwrap_or_default().to_owned()
+}
+
 /// Refuses what is read back as another thing than was asked for.
 ///
 /// # Errors
@@ -128,7 +133,7 @@ trait Maps: Send + Sync {
     ///
     /// # Errors
     /// It is not what was asked for.
-    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError>;
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError>;
 }
 
 /// A mapped device: a layer.
@@ -166,7 +171,7 @@ impl<M: Maps> Layer for Mapped<M> {
         let known = self.0.map(setup, &devices, &name)?;
         let path = path_of(&name);
         setup.await_device(&path)?;
-        let mut facts = self.0.read_back(host, &path, &name)?;
+        let mut facts = self.0.read_back(host, &name)?;
         facts.extend(known);
         Ok(assembled::standing(host, M::KIND.name, facts, path, name))
     }

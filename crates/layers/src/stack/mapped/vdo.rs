@@ -1,7 +1,7 @@
 //! A device that stores equal blocks once, and compresses others (dm-vdo). The format is made by vdoformat(8), which
 //! not every distribution has.
 
-use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, imagined, same, table};
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, found, imagined, same, table};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -9,7 +9,6 @@ use stackrace_foundation::foundation::{
     Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, cached,
 };
 use stackrace_machine::host::{Driver, Host, argv};
-use std::path::Path;
 
 /// The word in a study, and the kernel's.
 const NAME: &str = "vdo";
@@ -159,14 +158,9 @@ impl Maps for Vdo {
         Ok(Vec::new())
     }
 
-    fn read_back(
-        &self,
-        host: &dyn Host,
-        _path: &Path,
-        name: &str,
-    ) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let facts = facts(&table(host, name, NAME)?);
-        let found = |name: &str| Fact::value_of(&facts, name).unwrap_or_default().to_owned();
+        let found = |name: &str| found(&facts, name);
         let asked = |flag| on_off(flag).to_owned();
         // The driver switches either off by itself where it cannot do it.
         same(

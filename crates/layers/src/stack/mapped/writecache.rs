@@ -1,7 +1,7 @@
 //! A cache for writes on a faster device (dm-writecache). What was written is on the cache alone until it is
 //! written back: when the cache dies, that is lost.
 
-use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, same, table};
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, found, same, table};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -10,7 +10,6 @@ use stackrace_foundation::foundation::{
     Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, cached,
 };
 use stackrace_machine::host::{Driver, Host, Package, argv};
-use std::path::Path;
 
 /// The word in a study, and the kernel's.
 const NAME: &str = "writecache";
@@ -153,14 +152,9 @@ impl Maps for WriteCache {
         Ok(vec![sizes.fact()])
     }
 
-    fn read_back(
-        &self,
-        host: &dyn Host,
-        _path: &Path,
-        name: &str,
-    ) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let facts = facts(&table(host, name, NAME)?);
-        let found = |name: &str| Fact::value_of(&facts, name).unwrap_or_default().to_owned();
+        let found = |name: &str| found(&facts, name);
         same(
             name,
             &[
