@@ -28,7 +28,7 @@ UNDO = [
 ]
 WORDS = [
     ("words of mkfs, mount and shares that reach beyond the stack", "lib", "words_that_reach_beyond_the_stack_are_refused"),
-    ("words that are on no list", "lib", "stack::common::words::tests::*"),
+    ("words that are on no list", "lib", "foundation::words::tests::*"),
     ("through the whole program, before anything is touched", "refusals", "words_of_mkfs_that_are_not_on_the_list_are_refused"),
     ("a relative path leads a tool that formats nowhere", "machine", "a_relative_path_leads_a_formatting_tool_nowhere"),
 ]

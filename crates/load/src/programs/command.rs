@@ -14,7 +14,6 @@ use super::ran;
 use super::reported::{Printed, ReportedFigure, results_in, told_in};
 use super::same_work::{SameWork, trial_names};
 use crate::tools::importers;
-use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
@@ -357,9 +356,5 @@ impl Workload for OwnCommand {
 
     fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.aside("cleanup", self.cleanup.as_deref(), place)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
     }
 }

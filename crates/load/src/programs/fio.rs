@@ -11,7 +11,6 @@ use stackrace_engine::PhaseOutcome;
 use super::ran;
 use super::same_work::{SameWork, trial_names};
 use crate::tools::fio::{self, FioJob, JobFault};
-use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span};
@@ -225,9 +224,5 @@ impl Workload for Fio {
             engine_why: format!("{}: {}", figures.version, outcome.engine_why),
             ..outcome
         })
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
     }
 }

@@ -419,10 +419,6 @@ impl Workload for FindRate {
             }
         }
     }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
-    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub mod verb;
 mod words;
 
 pub use advice::{advised, is_of, known_packages, modules};
-pub use command::{Output, argv};
+pub use command::{Output, argv, argv_at};
 pub use device::{DeviceContent, FixedDevice};
 pub use error::HostError;
 pub use lab_disk::{DeclaredFault, DiskModel, DriveCache, LabDisk};
