@@ -209,7 +209,8 @@ fn say_waits() {
         // A call that does not return is why its command does not end.
         let calls = lasting.iter().any(|one| matches!(one, Wait::Call(..)));
         for one in lasting {
-            if !said.contains(one) && !(calls && matches!(one, Wait::Command(..))) {
+            let is_effect = calls && matches!(one, Wait::Command(..));
+            if !said.contains(one) && !is_effect {
                 error(&one.said());
                 said.push(one.clone());
             }

@@ -42,9 +42,9 @@ impl Room {
 
     /// Notes the cause of a trial that failed in a directory, and the bytes that it would have taken.
     pub(crate) fn note(&self, name: &str, bytes: u64, cause: Option<&FailureCause>) {
-        let whys = [Errno::DQUOT, Errno::NOSPC].into_iter();
-        let why = whys.filter(|why| cause == Some(&FailureCause::Errno(why.raw_os_error())));
-        *self.refused.borrow_mut() = why.last().map(|why| RefusedRoom {
+        let is_cause = |why: &Errno| cause == Some(&FailureCause::Errno(why.raw_os_error()));
+        let why = [Errno::DQUOT, Errno::NOSPC].into_iter().find(is_cause);
+        *self.refused.borrow_mut() = why.map(|why| RefusedRoom {
             name: name.to_owned(),
             bytes,
             why,
