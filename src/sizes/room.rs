@@ -11,7 +11,7 @@ use stackrace_base::unit;
 use stackrace_study::purpose::WorkloadSize;
 
 /// Room for the data of one workload; a copy of them takes as much again.
-pub(crate) struct Room {
+pub(crate) struct TrialRoom {
     bytes: Cell<u64>,
     workloads: u64,
     refused: RefCell<Option<RefusedRoom>>,
@@ -25,7 +25,7 @@ struct RefusedRoom {
     why: Errno,
 }
 
-impl Room {
+impl TrialRoom {
     /// Room for each of so many workloads, all of whose data lie in `bytes`.
     pub(crate) fn of(bytes: u64, workloads: usize) -> Self {
         let workloads = workloads as u64;
@@ -55,9 +55,11 @@ impl Room {
     /// about that.
     pub(crate) fn less(&self) -> Option<String> {
         let refused = self.refused.take()?;
+        // No trial is smaller than that, whatever the room is.
         if self.bytes.get() <= WorkloadSize::LEAST.bytes {
             return None;
         }
+        // How much was there already is not known: half of what did not fit is a guess, and the next one is lower.
         let each = each(refused.bytes / 2, self.workloads);
         self.bytes.set(each.min(self.bytes.get() / 2));
         let limit = match refused.why {
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn room_that_is_refused_shrinks_until_less_says_nothing() {
-        let room = Room::of(4000 * MIB, 2);
+        let room = TrialRoom::of(4000 * MIB, 2);
         assert_eq!(room.less(), None);
         let quota = FailureCause::Errno(Errno::DQUOT.raw_os_error());
         room.note("/a", 400 * MIB, Some(&quota));

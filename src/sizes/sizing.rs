@@ -9,7 +9,7 @@ use std::path::Path;
 use stackrace_engine::residency;
 use stackrace_engine::spec::{Content, IoTarget};
 
-use super::room::Room;
+use super::room::TrialRoom;
 use stackrace_base::event::Ended;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -88,7 +88,7 @@ pub(crate) struct Sizing<'a> {
     /// Seconds a trial is to last.
     pub(crate) seconds: f64,
     /// Room for the data of one workload.
-    pub(crate) room: Room,
+    pub(crate) room: TrialRoom,
     /// Bytes that were asked for.
     pub(crate) bytes: Option<u64>,
     /// True if trials begin with caches dropped.
@@ -427,6 +427,7 @@ impl<'a> Probe<'a> {
             many: workload.cost().files > 1,
         };
         let tried = trial.run(&mut settling);
+        // A quota shows only to the one who meets it.
         let needed = workload.cost().disk_bytes;
         self.asked.room.note(name, needed, tried.cause.as_ref());
         // What stays is found and removed with the directory above it.
@@ -516,7 +517,7 @@ mod tests {
             directories: Vec::new(),
             parts: files.parts,
             seconds: 1.0,
-            room: Room::of(ROOM * 3, 1),
+            room: TrialRoom::of(ROOM * 3, 1),
             bytes: None,
             cold: true,
             make: &of_purpose,

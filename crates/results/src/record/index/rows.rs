@@ -258,6 +258,34 @@ fn note_trial(
             params![run, number, position(at), metric.name, metric.unit, value],
         )?;
     }
+    note_operations(to, (run, number), trial)?;
+    for (at, device) in trial.counted.devices.iter().enumerate() {
+        put(
+            to,
+            "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            params![
+                run,
+                number,
+                position(at),
+                device.device,
+                whole(device.reads),
+                whole(device.read_bytes),
+                whole(device.writes),
+                whole(device.written_bytes),
+                device.flushes.map(whole),
+                whole(device.busy_ns),
+                whole(device.weighted_ns)
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+fn note_operations(
+    to: &Transaction<'_>,
+    (run, number): (&str, i64),
+    trial: &Observation,
+) -> rusqlite::Result<()> {
     for (phase_at, phase) in trial.phases.iter().enumerate() {
         for (at, op) in phase.operations.iter().enumerate() {
             put(
@@ -283,25 +311,6 @@ fn note_trial(
                 ],
             )?;
         }
-    }
-    for (at, device) in trial.counted.devices.iter().enumerate() {
-        put(
-            to,
-            "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            params![
-                run,
-                number,
-                position(at),
-                device.device,
-                whole(device.reads),
-                whole(device.read_bytes),
-                whole(device.writes),
-                whole(device.written_bytes),
-                device.flushes.map(whole),
-                whole(device.busy_ns),
-                whole(device.weighted_ns)
-            ],
-        )?;
     }
     Ok(())
 }
