@@ -70,9 +70,14 @@ ENDLESS = [
     ("a command's endless output", "lib", "output_beyond_the_limit_is_counted_and_the_command_still_ends"),
 ]
 SERVER = [
-    ("bodies before the token, half-open forms, event streams, threads", "serve", "limits::*"),
-    ("strangers, paths out of the store", "serve", "pages::strangers_are_kept_out"),
-    ("a path out of the store", "serve", "pages::what_is_not_there*"),
+    ("bodies before the token", "serve", "a_stranger_is_refused_before_a_form_is_read"),
+    ("forms of many bytes and values", "serve", "a_form_has_few_bytes_and_few_values"),
+    ("half-open forms", "serve", "forms_that_never_end_take_little_memory"),
+    ("requests and event streams that never end", "serve", "pages_load_while_*"),
+    ("event streams that were closed", "serve", "who_closes_an_event_stream_can_always_open_the_next"),
+    ("threads", "serve", "a_thread_that_cannot_start_is_an_answer_*"),
+    ("strangers", "serve", "strangers_are_kept_out"),
+    ("a path out of the store", "serve", "what_is_not_there*"),
     ("limits for each client", "lib", "web::limits::tests::*"),
     ("slow requests and slow readers", "lib", "web::arriving::tests::*"),
     ("rebinding, pages of others, tokens", "lib", "web::guard::tests::*"),
