@@ -254,8 +254,12 @@ pub fn stopped() -> Vec<String> {
     }
     // proc_pid_stat(5). Not `t`: under strace a program is in it at each of its calls.
     found.retain(|id| status(*id, 0) == "T");
-    let named = |id: Pid| format!("{} (process {})", line_of(id), number(id));
     found.into_iter().map(named).collect()
+}
+
+/// A process as it is named to people: `sleep 5 (process 4711)`.
+pub(super) fn named(id: Pid) -> String {
+    format!("{} (process {})", line_of(id), number(id))
 }
 
 /// Children of a process, where the kernel lists them: to look through all processes takes too long beside what is
