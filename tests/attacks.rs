@@ -18,7 +18,7 @@ fn fits(name: &str, pattern: &str) -> bool {
     })
 }
 
-/// A test that was renamed would be attacked by nobody, and only the bench would say so.
+/// An attack whose test was renamed is not tried any more, and only the bench would say so.
 fn every_attack_on_the_whole_program_is_a_test() {
     let own = std::env::current_exe().unwrap();
     let listed = tool(own.to_str().unwrap(), &["--list"]);
