@@ -8,6 +8,7 @@ mod study;
 mod support;
 
 mod advice;
+mod attacks;
 mod audit;
 mod bonnie;
 mod cli;
@@ -50,6 +51,7 @@ use stackrace_test_needs as needs;
 fn main() -> ExitCode {
     needs::run(vec![
         needs::group("advice", advice::tests()),
+        needs::group("attacks", attacks::tests()),
         needs::group("audit", audit::tests()),
         needs::group("bonnie", bonnie::tests()),
         needs::group("cli", cli::tests()),

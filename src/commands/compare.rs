@@ -12,6 +12,7 @@ use crate::commands::room::{self, FREE_SHARE, RoomAt};
 use crate::commands::warned::{cache_warning, first_impression};
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
+use crate::sizes::room::TrialRoom;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds, with_time};
 use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
 use stackrace_base::event::{LeftBehind, StorageIdentity};
@@ -223,8 +224,7 @@ fn sized(
         directories: directories.collect(),
         parts: request.purpose.parts,
         seconds: shape.seconds,
-        // What the workloads read or write over stays; one more writes or copies.
-        room: (free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64) as u64,
+        room: TrialRoom::of((free as f64 * FREE_SHARE) as u64, shape.parts.len()),
         bytes: request.size,
         cold: !request.warm,
         interrupt,

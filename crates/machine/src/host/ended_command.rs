@@ -67,6 +67,7 @@ fn run_once(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = process::own(|| start.spawn())?;
+    let _awaited = process::AwaitedCommand::of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = std::thread::scope(|scope| {
         // Both at once: a command that fills one pipe while the other is read would wait forever.

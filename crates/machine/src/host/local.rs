@@ -109,15 +109,14 @@ fn mark(run: &str, of: Pid) -> String {
     format!("{run} in session {}", process::session(of))
 }
 
-/// The command line of a command of a run that is still running, if there is one.
+/// A command of a run that is still running, as it is named to people, if there is one.
 fn command_of(run: &str) -> Option<String> {
     let of_run = |id: &Pid| {
         let mark = format!("{}={}", process::MARK, mark(run, *id));
         let environment = process::about(*id, "environ");
         environment.split('\0').any(|variable| variable == mark)
     };
-    let line = process::about(process::all().find(of_run)?, "cmdline");
-    Some(line.trim_end_matches('\0').replace('\0', " "))
+    process::all().find(of_run).map(process::named)
 }
 
 impl ThingReads for LocalHost {

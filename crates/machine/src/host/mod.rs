@@ -340,7 +340,7 @@ pub trait Host: Send + Sync {
     fn holders(&self, path: &Path) -> Vec<String>;
 
     /// Waits for the commands that a killed run has left running: a `mount` or `mdadm` among them
-    /// may still make what is about to be removed. The command line of one that does not end.
+    /// may still make what is about to be removed. One that does not end, by its command line.
     ///
     /// # Errors
     /// When it cannot be looked.

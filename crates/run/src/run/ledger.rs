@@ -34,11 +34,10 @@ impl Ledger {
         let mut index = index
             .map_err(|error| trouble = Some(error.to_string()))
             .ok();
-        let run = record.head.run.clone();
         // An execution that was killed may have written lines that the index missed.
         for line in &record.lines {
             if let Some(open) = &mut index
-                && let Err(error) = open.note(&run, line)
+                && let Err(error) = open.note(&record.head, line)
             {
                 trouble = Some(error.to_string());
                 index = None;
@@ -106,7 +105,7 @@ impl Ledger {
     fn write(&mut self, event: Event) -> Result<(), RecordError> {
         let line = self.log.append(event)?;
         if let Some(index) = &mut self.index
-            && let Err(error) = index.note(&self.record.head.run, &line)
+            && let Err(error) = index.note(&self.record.head, &line)
         {
             self.index_trouble = Some(error.to_string());
             self.index = None;
