@@ -22,6 +22,7 @@ mod habits;
 mod import;
 mod lab;
 mod load;
+mod load_told;
 mod longer;
 mod machine;
 mod names;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         needs::group("lab", lab::tests())
             .if_asked("starts virtual machines: cargo test --test all -- --ignored lab::"),
         needs::group("load", load::tests()),
+        needs::group("load_told", load_told::tests()),
         needs::group("longer", longer::tests()),
         needs::group("machine", machine::tests()),
         needs::group("names", names::tests()),

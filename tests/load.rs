@@ -414,43 +414,6 @@ fn a_phase_that_fails_is_shown_with_its_error() {
     assert!(said.out.contains("failed     read of "), "{}", said.out);
 }
 
-/// Of a phase in which nothing was done: its time says nothing of the storage.
-fn a_phase_that_did_nothing_has_its_error_and_no_figures() {
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    // Blocks of ext4 are never shared.
-    let mounted = Mounted::ext4(&ground, "data", 32);
-    let words = ["copy-file", "size=1MiB", "method=reflink"];
-    let said = ground.stackrace(&[&["load", mounted.text()], &words[..]].concat());
-    said.ended(5);
-    assert!(said.out.contains("failed     "), "{}", said.out);
-    assert!(said.out.contains("not supported"), "{}", said.out);
-    assert!(!said.out.contains("B/s"), "{}", said.out);
-}
-
-fn whole_blocks_are_written_and_told() {
-    let ground = Ground::new();
-    ground.make_dir("data");
-    let words = ["load", "data", "sequential", "mode=write", "size=10MB"];
-    let said = ground.stackrace(&words);
-    said.ended(0);
-    assert!(
-        said.out.contains("a new file of 9 MiB once"),
-        "{}",
-        said.out
-    );
-}
-
-fn no_video_format_is_judged_by_less_than_a_second() {
-    let ground = Ground::new();
-    ground.make_dir("data");
-    let said = ground.stackrace(&["load", "data", "stream-video", "size=8MiB", "loops=1"]);
-    said.ended(0);
-    let all: Vec<&str> = said.out.split_whitespace().collect();
-    let all = all.join(" ");
-    assert!(all.contains("no video format is judged"), "{all}");
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "a shell sets the limit for the program under test"
@@ -620,9 +583,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         an_interrupt_shows_what_was_measured_and_leaves_nothing,
         clean_removes_what_a_killed_load_left,
         a_phase_that_fails_is_shown_with_its_error,
-        a_phase_that_did_nothing_has_its_error_and_no_figures,
-        whole_blocks_are_written_and_told,
-        no_video_format_is_judged_by_less_than_a_second,
         a_limit_on_the_size_of_files_is_an_error_that_says_so,
         places_that_do_not_fit_are_refused,
         words_that_make_no_sense_are_refused,

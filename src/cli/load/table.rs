@@ -118,7 +118,7 @@ pub(in crate::cli) fn formats(rates: Option<&StreamRates>, width: usize) -> Stri
     }
 }
 
-/// A second, ns.
+/// Length of a phase from which it has a slowest second, ns.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A step of a figure that is smaller than this share of it shows in no digit that is printed.
