@@ -17,6 +17,7 @@ use super::still;
 use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
 use stackrace_base::unit::{self, Rounded, counted, listed_names};
+use stackrace_base::video;
 
 /// Difference from the bound that counts as one: any.
 const NO_MARGIN: f64 = 1e-9;
@@ -56,6 +57,9 @@ pub struct RequiredRow {
     /// they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
+    /// Length of the shortest phase, ns, where it is too short for a slowest second; `None` if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_ns: Option<u64>,
     /// True if the figure is the same to the last digit in every round, as no measurement is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub still: bool,
@@ -112,8 +116,19 @@ impl RequiredRow {
         }
     }
 
-    /// Why a quantile cannot say that it is enough; empty if it can.
+    /// Returns true if longer trials would answer what further rounds do not.
+    pub fn is_too_short(&self) -> bool {
+        self.operations.is_some() || self.phase_ns.is_some()
+    }
+
+    /// Why a quantile or a slowest second cannot say that it is enough; empty if it can.
     fn few_words(&self) -> String {
+        if let Some(ns) = self.phase_ns {
+            let lasted = unit::time_ns(ns as f64);
+            return format!(
+                "; a phase lasted only {lasted}, and it takes a second: longer trials would tell, further rounds would not"
+            );
+        }
         let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
         few.map_or(String::new(), |(count, quantile)| {
             let (word, needed) = (quantile.word, quantile.needed);
@@ -168,7 +183,9 @@ fn row(
     let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
     let never = value.is_none() && rounds >= FIRST_LOOK;
     let operations = few.filter(|_| enough == Enough::Meets || never);
-    let enough = match operations {
+    let phase_ns = phase_below_a_second(table, (configuration, required.workload), &metric.name)
+        .filter(|_| enough == Enough::Meets);
+    let enough = match operations.or(phase_ns) {
         Some(_) => Enough::Open,
         None => enough,
     };
@@ -182,6 +199,7 @@ fn row(
         value,
         enough,
         operations,
+        phase_ns,
         still,
         logs: values
             .iter()
@@ -189,6 +207,22 @@ fn row(
             .collect(),
         log_step,
     })
+}
+
+/// Length of the shortest phase of these trials, ns, where the figure is that of a slowest second and none was so long.
+fn phase_below_a_second(
+    table: &ObservationTable<'_>,
+    of: (usize, usize),
+    metric: &str,
+) -> Option<u64> {
+    if ![video::WRITE_SLOWEST, video::READ_SLOWEST].contains(&metric) {
+        return None;
+    }
+    let all = table.evidence.trials.iter();
+    let own = all.filter(|it| (it.configuration, it.workload) == of);
+    let phases = own.flat_map(|trial| &trial.phases);
+    let shortest = phases.map(|phase| phase.elapsed_ns).min()?;
+    (shortest < 1_000_000_000).then_some(shortest)
 }
 
 /// Error of one statement over all looks.
@@ -231,7 +265,7 @@ fn judged(
 pub(super) fn is_closed(rows: &[RequiredRow], configuration: usize) -> bool {
     let own = rows.iter().filter(|row| row.configuration == configuration);
     // More rounds do not make trials longer.
-    let open = own.filter(|row| row.enough == Enough::Open && row.operations.is_none());
+    let open = own.filter(|row| row.enough == Enough::Open && !row.is_too_short());
     of(rows, configuration) != Enough::Open || open.count() == 0
 }
 
@@ -387,7 +421,7 @@ pub(super) fn more(rows: &[RequiredRow], table: &ObservationTable<'_>) -> Option
         table.live(row.configuration)
             && !is_closed(rows, row.configuration)
             && row.enough == Enough::Open
-            && row.operations.is_none()
+            && !row.is_too_short()
     };
     let open: Vec<&RequiredRow> = rows.iter().filter(open).collect();
     if open.is_empty() || table.evidence.imported {

@@ -244,3 +244,31 @@ fn a_figure_has_the_interval_that_its_requirement_was_judged_by_and_no_other() {
     assert_eq!(cell.value, verdict.required[0].value);
     assert!(cell.value.is_some());
 }
+
+#[test]
+fn a_slowest_second_of_less_than_a_second_never_meets_a_bound() {
+    let mut head = asked(&[&["a"]]);
+    let name = stackrace_base::video::WRITE_SLOWEST;
+    head.workloads[0].metrics[0] = MetricHead::new(name, "B/s", Better::Higher);
+    let answered = |least: f64, elapsed_ns: u64| {
+        let mut head = head.clone();
+        head.decide.required[0].limit = BoundSide::AtLeast;
+        head.decide.required[0].bound = least;
+        let mut data = devices(&[100.0], 1);
+        for one in &mut data {
+            let mut phase = trial().phases.remove(0);
+            phase.elapsed_ns = elapsed_ns;
+            one.phases = vec![phase];
+        }
+        let verdict = judge(&evidence(&head, &data, 20));
+        (verdict.enough(), verdict.sentence)
+    };
+    assert_eq!(answered(50e6, 1_000_000_000).0, Some(Enough::Meets));
+    assert_eq!(answered(200e6, 130_000_000).0, Some(Enough::Fails));
+    let (enough, said) = answered(50e6, 130_000_000);
+    assert_eq!(enough, Some(Enough::Open));
+    assert!(
+        said.contains("a phase lasted only 130 ms, and it takes a second"),
+        "{said}"
+    );
+}
