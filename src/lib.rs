@@ -67,7 +67,7 @@
 //! [`observe`]: stackrace_machine::observe
 //! [`import`]: stackrace_import::import
 //! [`record`]: stackrace_results::record
-//! [`crash`]: stackrace_load::crash
+//! [`crash`]: stackrace_run::crash
 //! [`audit`]: stackrace_judge::audit
 //! [`published`]: stackrace_judge::published
 //! [`verdict`]: stackrace_judge::verdict

@@ -254,6 +254,11 @@ fn root_is_advised_with_a_program_that_sudo_finds() {
     let advised: Vec<&str> = advised.split_whitespace().collect();
     // The whole command that was typed, and nothing that stands for a part of it.
     assert!(advised.ends_with(&words) && !said.contains('…'), "{said}");
+    // A plan changes nothing: it is the run that root is needed for.
+    let plan = as_another(&ground, &[], &["plan", root.to_str().unwrap()]);
+    let folded = plan.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let advised = format!("{typed}run {}", root.display());
+    assert!(folded.contains(&advised), "{}", plan.out);
     let doctor = as_another(&ground, &[], &["doctor", "--quick"]);
     let advised = format!("As root (sudo {})", program.display());
     let folded = doctor.ended(0).out.replace("\n", " ");

@@ -8,6 +8,7 @@ mod study;
 mod support;
 
 mod advice;
+mod attacks;
 mod audit;
 mod bonnie;
 mod cli;
@@ -21,6 +22,7 @@ mod habits;
 mod import;
 mod lab;
 mod load;
+mod load_told;
 mod longer;
 mod machine;
 mod names;
@@ -50,6 +52,7 @@ use stackrace_test_needs as needs;
 fn main() -> ExitCode {
     needs::run(vec![
         needs::group("advice", advice::tests()),
+        needs::group("attacks", attacks::tests()),
         needs::group("audit", audit::tests()),
         needs::group("bonnie", bonnie::tests()),
         needs::group("cli", cli::tests()),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         needs::group("lab", lab::tests())
             .if_asked("starts virtual machines: cargo test --test all -- --ignored lab::"),
         needs::group("load", load::tests()),
+        needs::group("load_told", load_told::tests()),
         needs::group("longer", longer::tests()),
         needs::group("machine", machine::tests()),
         needs::group("names", names::tests()),

@@ -49,6 +49,30 @@ fn more_time_goes_on_beyond_the_rounds_of_the_study() {
     assert!(rounds(&ground) > 3);
 }
 
+/// Two settings of reads that last 2 s each: a round is longer than a second wherever it runs.
+const READS: &str = study!(
+    "Depths",
+    "depth = [1, 2]",
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "read"
+random = { mode = "read", size = "1 MiB", time = "2 s", queue-depth = "{depth}" }"#],
+    3
+);
+
+fn a_time_that_is_typed_and_that_no_round_fits_is_refused_with_one_that_does() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", READS);
+    let said = ground.stackrace(&["run", "study.toml", "--time", "1s"]);
+    said.ended(3);
+    said.err_has("the first round alone takes at least 4 s, and the time allowed is 1 s");
+    said.err_has("--time \"30 s\"");
+    let short = ground.stackrace(&["run", "study.toml", "--time", "1ms"]);
+    short.ended(2);
+    short.err_has("--time 1ms is shorter than any round");
+    short.err_has("write --time 1s or more");
+}
+
 fn a_run_takes_the_rounds_of_the_command_line() {
     let ground = begun();
     let run = ["run", "study.toml", "--quiet", "--rounds", "4"];
@@ -116,6 +140,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
         resume_measures_as_many_more_rounds_as_asked,
         more_time_goes_on_beyond_the_rounds_of_the_study,
+        a_time_that_is_typed_and_that_no_round_fits_is_refused_with_one_that_does,
         a_run_takes_the_rounds_of_the_command_line,
         a_run_that_is_decided_says_what_would_measure_more,
         a_run_goes_on_until_the_size_is_known_as_well_as_asked

@@ -100,6 +100,48 @@ fn a_trial_that_was_stopped_does_not_count_and_is_measured_again() {
     );
 }
 
+/// The shell starts the program that works, waits for it, and could go on by itself.
+fn a_trial_whose_program_alone_was_stopped_does_not_count_and_names_it() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let study = ground.write(
+        "study.toml",
+        "title = \"Stopped\"\n[[stack]]\ndir = { path = \"data\" }\n\
+         [[workload]]\ncommand = { run = \"sleep 2.0917; true\" }\n[decide]\nrounds-at-most = 1\n",
+    );
+    let mut command = ground.program(&["run", study.to_str().unwrap(), "--allow-commands"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    let works = || {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let mut numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.find(|number: &i32| {
+            let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+            line == b"sleep\x002.0917\x00"
+        })
+    };
+    let number = loop {
+        match works() {
+            Some(number) => break number,
+            None => wait(5),
+        }
+    };
+    let program = Pid::from_raw(number).unwrap();
+    kill_process(program, Signal::STOP).unwrap();
+    wait(4000);
+    kill_process(program, Signal::CONT).unwrap();
+    let said = Said::of(&running.wait_with_output().unwrap());
+    said.ended(0)
+        .err_has(&format!(
+            "does not count: sleep 2.0917 (process {number}) was stopped for"
+        ))
+        .err_has("it is measured again");
+    let log = fs::read_to_string(run_dir(&ground).unwrap().join("log.jsonl")).unwrap();
+    let complete = r#""ended":{"state":"complete"}"#;
+    let trials = log.lines().filter(|line| line.contains(complete));
+    assert_eq!(trials.count(), 1, "{log}");
+}
+
 /// Processes whose environment names a directory.
 fn within(directory: &Path) -> Vec<u32> {
     let name = directory.to_str().unwrap();
@@ -140,6 +182,7 @@ fn a_lab_build_that_is_interrupted_ends_its_tools_and_leaves_nothing() {
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         a_trial_that_was_stopped_does_not_count_and_is_measured_again,
+        a_trial_whose_program_alone_was_stopped_does_not_count_and_names_it,
         a_lab_build_that_is_interrupted_ends_its_tools_and_leaves_nothing,
     ]
 }

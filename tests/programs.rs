@@ -14,7 +14,9 @@ use figures::{
     a_comparison_of_coarse_figures_ends_and_says_why,
     a_printed_figure_that_never_moves_is_doubted_in_the_verdict,
     directories_are_compared_with_a_command_and_its_figures,
-    figures_of_other_work_are_not_compared, the_times_that_a_tool_prints_are_compared,
+    figures_of_other_work_are_not_compared,
+    figures_of_other_work_are_not_compared_after_resume_either,
+    the_times_that_a_tool_prints_are_compared,
     what_a_tool_says_against_its_figures_stands_in_the_report,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -458,6 +460,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_comparison_of_coarse_figures_ends_and_says_why,
         a_printed_figure_that_never_moves_is_doubted_in_the_verdict,
         figures_of_other_work_are_not_compared,
+        figures_of_other_work_are_not_compared_after_resume_either,
         the_times_that_a_tool_prints_are_compared,
         ctrl_c_ends_the_command_with_all_that_it_began,
         what_a_killed_run_left_working_is_ended_by_clean,

@@ -28,7 +28,7 @@ UNDO = [
 ]
 WORDS = [
     ("words of mkfs, mount and shares that reach beyond the stack", "lib", "words_that_reach_beyond_the_stack_are_refused"),
-    ("words that are on no list", "lib", "stack::common::words::tests::*"),
+    ("words that are on no list", "lib", "foundation::words::tests::*"),
     ("through the whole program, before anything is touched", "refusals", "words_of_mkfs_that_are_not_on_the_list_are_refused"),
     ("a relative path leads a tool that formats nowhere", "machine", "a_relative_path_leads_a_formatting_tool_nowhere"),
 ]
@@ -70,9 +70,14 @@ ENDLESS = [
     ("a command's endless output", "lib", "output_beyond_the_limit_is_counted_and_the_command_still_ends"),
 ]
 SERVER = [
-    ("bodies before the token, half-open forms, event streams, threads", "serve", "limits::*"),
-    ("strangers, paths out of the store", "serve", "pages::strangers_are_kept_out"),
-    ("a path out of the store", "serve", "pages::what_is_not_there*"),
+    ("bodies before the token", "serve", "a_stranger_is_refused_before_a_form_is_read"),
+    ("forms of many bytes and values", "serve", "a_form_has_few_bytes_and_few_values"),
+    ("half-open forms", "serve", "forms_that_never_end_take_little_memory"),
+    ("requests and event streams that never end", "serve", "pages_load_while_*"),
+    ("event streams that were closed", "serve", "who_closes_an_event_stream_can_always_open_the_next"),
+    ("threads", "serve", "a_thread_that_cannot_start_is_an_answer_*"),
+    ("strangers", "serve", "strangers_are_kept_out"),
+    ("a path out of the store", "serve", "what_is_not_there*"),
     ("limits for each client", "lib", "web::limits::tests::*"),
     ("slow requests and slow readers", "lib", "web::arriving::tests::*"),
     ("rebinding, pages of others, tokens", "lib", "web::guard::tests::*"),
@@ -151,6 +156,7 @@ ACCIDENTS = {
         ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "storage_that_hangs_is_named*"),
         ("Ctrl-C names the call; the second one frees who waits; retries have an end", "run", "the_second_ctrl_c_*"),
         ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "-p stackrace-engine", "retry::tests::*"),
+        ("a command that does not end is named, with the command that ends it", "run", "a_set_up_that_does_not_end_*"),
         ("a closed terminal stops a run cleanly, or leaves it alone", "run", "a_run_that_leads_its_session_*"),
         ("a closed terminal stops a run cleanly, or leaves it alone", "run", "a_run_whose_terminal_is_gone_*"),
     ]),
@@ -164,7 +170,8 @@ ACCIDENTS = {
     "D": ("a daemon with an environment of its own", [
         ("child subreaper; it is ended and named", "lib", "a_daemon_is_ended_and_named_whatever_its_environment"),
     ]),
-    "E": ("standard output full, a log cut in mid-run, short writes", [
+    "E": ("standard output full, a log cut in mid-run, short writes, a quota", [
+        ("a quota that `df` does not show is found out and said", "run", "sizes_are_found_within_a_quota_*"),
         ("every outcome is looked at", "terminal", "a_full_disk_behind_standard_output*"),
         ("every outcome is looked at", "run", "a_log_that_is_cut_while_the_run_goes_on*"),
         ("every outcome is looked at", "-p stackrace-engine", "short_writes_do_not_change_the_content"),
@@ -172,6 +179,7 @@ ACCIDENTS = {
     "F": ("replies of workers, clients and guests that do not fit", [
         ("compared with what was asked, in one place", "lib", "tests::lies::*"),
         ("compared with what was asked, in one place", "lib", "lab::console::tests::*"),
+        ("requests of a guest to its disk", "lib", "a_guest_that_asks_for_anything_*"),
     ]),
     "G": ("limits of control groups", [
         ("read, on record, in the audit and in the sizes", "lib", "the_narrowest_limit_of_a_group_and_those_above_it_counts"),

@@ -50,16 +50,16 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
             ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
         },
     };
-    let place = match request.clients {
-        Some(_) => AskedPlace::Clients,
-        None => AskedPlace::Here,
-    };
+    let clients = request.clients.as_ref();
+    let place = clients.map_or(AskedPlace::Here, |_| AskedPlace::Clients);
     setting.typed.check(place)?;
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     let typed = |with: Option<&str>, bound: Option<&str>| match (with, bound) {
-        (with, Some(bound)) => load::find_rate(with, bound, &request.directories).map(Some),
+        (with, Some(bound)) => {
+            load::find_rate(with, bound, &request.directories, time_asked).map(Some)
+        }
         (Some(with), None) if with.split_whitespace().next() == Some(FIO) => {
             Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))
         }

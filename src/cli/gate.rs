@@ -5,7 +5,7 @@ use super::failure::{self, Failure};
 use super::output;
 use super::setting::Setting;
 use super::terminal::{print, print_data, print_styled};
-use super::words::{self, named, unknown};
+use super::words::{self, confidence, named, share, unknown};
 use stackrace_base::unit;
 use stackrace_judge::verdict::{
     self, Enough, Evidence, GateAnswer, GateError, GateOutcome, Threshold, judge,
@@ -17,13 +17,14 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     let Some(limit) = &verb.worse_than else {
         return required(setting, verb);
     };
+    // Exactly nothing is a limit, too: any loss that is certain.
+    let worse_than = match unit::parse_share(limit) {
+        Ok(0.0) => 0.0,
+        _ => share("--worse-than", Some(limit), 0.0..1.0)?.unwrap_or_default(),
+    };
     let question = Threshold {
-        worse_than: share("--worse-than", limit, 0.0..1.0)?,
-        confidence: verb
-            .confidence
-            .as_ref()
-            .map(|text| share("--confidence", text, 0.5..1.0))
-            .transpose()?,
+        worse_than,
+        confidence: confidence(verb.confidence.as_ref())?,
         workloads: verb.workload.clone(),
         metric: verb.metric.clone(),
         anyway: verb.anyway,
@@ -159,20 +160,6 @@ fn check_junit(verb: &Gate) -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Failure> {
-    let value = unit::parse_share(text).map_err(|why| Failure::usage(format!("{word}: {why}")))?;
-    if !valid.contains(&value) {
-        return Err(
-            Failure::usage(format!("{word} {text} is out of range")).next(format!(
-                "write a share of at least {:.0} % and below {:.0} %",
-                valid.start * 100.0,
-                valid.end * 100.0
-            )),
-        );
-    }
-    Ok(value)
 }
 
 /// Runs of one side, each with its configuration.

@@ -86,13 +86,8 @@ pub(super) fn catch_interrupt(
             // The kernel does not end every call: the process then stays, and does nothing any more.
             let before = waits();
             SystemClock.sleep(SHORT_LOOK);
-            for (wait, by) in waits().iter().filter(|wait| before.contains(wait)) {
-                error(&match by {
-                    None => format!(
-                        "the process goes when the kernel gives up its {wait}; nothing more is done\n"
-                    ),
-                    Some(command) => format!("{command} goes on until its {wait} returns\n"),
-                });
+            for wait in waits().iter().filter(|wait| before.contains(wait)) {
+                error(&wait.left());
             }
             // Who waits for this program waits no longer, whatever the kernel still keeps of it.
             let _ = front::let_go(failure::INTERRUPTED);
@@ -152,36 +147,73 @@ fn uncaught(error: &ctrlc::Error) -> Failure {
     }
 }
 
-/// Calls to storage of this process, and of the commands that it started, each of those with the command.
-fn waits() -> Vec<(StorageWait, Option<String>)> {
-    let own = storage_waits().into_iter().map(|wait| (wait, None));
+/// Something that this program waits for.
+#[derive(Debug, Clone, PartialEq)]
+enum Wait {
+    /// A call to storage, of this program or of the command that is named.
+    Call(StorageWait, Option<String>),
+    /// A command that does not end, by its number, which is that of its process group.
+    Command(u32, String),
+}
+
+impl Wait {
+    /// What is said while it is waited for.
+    fn said(&self) -> String {
+        let what = match self {
+            Self::Call(wait, None) => format!("storage: {wait} does not return"),
+            Self::Call(wait, Some(by)) => format!("storage: {wait} in {by} does not return"),
+            Self::Command(number, line) => {
+                format!("`{line}` (process {number}), which has not ended yet")
+            }
+        };
+        format!("waiting for {what} (Ctrl-C again: stop at once)\n")
+    }
+
+    /// What is said of it where the program ends at once.
+    fn left(&self) -> String {
+        match self {
+            Self::Call(wait, None) => format!(
+                "the process goes when the kernel gives up its {wait}; nothing more is done\n"
+            ),
+            Self::Call(wait, Some(by)) => format!("{by} goes on until its {wait} returns\n"),
+            Self::Command(number, line) => format!(
+                "`{line}` (process {number}) goes on until it ends; to end it now: kill -- -{number}\n"
+            ),
+        }
+    }
+}
+
+/// Calls to storage of this process, and of the commands that it started, and these commands themselves: one may wait for
+/// a network, or for nothing.
+fn waits() -> Vec<Wait> {
+    let own = storage_waits().into_iter();
+    let own = own.map(|wait| Wait::Call(wait, None));
     let commands = process::below().into_iter().flat_map(|(number, line)| {
         let by = format!("`{line}` (process {number})");
         let waits = storage_waits_of(number).into_iter();
-        waits.map(move |wait| (wait, Some(by.clone())))
+        waits.map(move |wait| Wait::Call(wait, Some(by.clone())))
     });
-    own.chain(commands).collect()
+    let awaited = process::awaited().into_iter();
+    let awaited = awaited.map(|(number, line)| Wait::Command(number, line));
+    own.chain(commands).chain(awaited).collect()
 }
 
-/// Says which calls to storage do not return, each once, for as long as the program goes on.
+/// Says what does not come to its end, each once, for as long as the program goes on.
 fn say_waits() {
     let mut said = Vec::new();
     let mut before = waits();
     loop {
         SystemClock.sleep(LOOK);
         let now = waits();
-        for one in now.iter().filter(|one| before.contains(one)) {
-            if said.contains(one) {
-                continue;
+        let lasting: Vec<&Wait> = now.iter().filter(|one| before.contains(one)).collect();
+        // A call that does not return is why its command does not end.
+        let calls = lasting.iter().any(|one| matches!(one, Wait::Call(..)));
+        for one in lasting {
+            let is_effect = calls && matches!(one, Wait::Command(..));
+            if !said.contains(one) && !is_effect {
+                error(&one.said());
+                said.push(one.clone());
             }
-            let (wait, by) = one;
-            let by = by
-                .as_ref()
-                .map_or_else(String::new, |by| format!(" in {by}"));
-            error(&format!(
-                "waiting for storage: {wait}{by} does not return (Ctrl-C again: stop at once)\n"
-            ));
-            said.push(one.clone());
         }
         before = now;
     }

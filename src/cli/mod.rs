@@ -202,7 +202,8 @@ fn tell_all(matches: &ArgMatches, store: Option<&Path>) {
     if matches.subcommand_name() != Some("agent")
         && let Ok(program) = std::env::current_exe()
     {
-        program_is(&program, std::env::args_os().skip(1));
+        let typed = words::as_carried_out(matches.subcommand_name(), std::env::args_os().skip(1));
+        program_is(&program, typed);
     }
 }
 

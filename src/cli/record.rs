@@ -61,7 +61,7 @@ fn told(request: &Request, recording: &Recording) -> String {
     let output = request.output.shown();
     let mut text = format!(
         "{output}: {}, {} of {}; {} of {} events lost; {}\n",
-        unit::long_time(ending.elapsed_ns as f64 / 1e9),
+        unit::time_ns(ending.elapsed_ns as f64),
         unit::counted(ending.operations as usize, "operation"),
         unit::counted(ending.threads as usize, "thread"),
         ending.lost,

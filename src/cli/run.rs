@@ -8,7 +8,7 @@ use super::images;
 use super::output;
 use super::setting::Setting;
 use super::variable::variable;
-use super::words::share;
+use super::words::{confidence, share};
 use stackrace_base::event::Precision;
 use stackrace_base::unit;
 use stackrace_base::unit::InWords;
@@ -96,7 +96,7 @@ pub(super) fn overrides(
 ) -> Result<Overrides, Failure> {
     Ok(Overrides {
         margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,
-        confidence: share("--confidence", asked.confidence.as_ref(), 0.5..1.0)?,
+        confidence: confidence(asked.confidence.as_ref())?,
         seed: asked.seed,
         time_max_ns: None,
         rounds_max: how_long.rounds,
@@ -117,10 +117,19 @@ fn precision(within: Option<&String>, quick: bool) -> Result<Option<Precision>, 
 }
 
 pub(super) fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, Failure> {
-    text.map(|text| unit::parse_lasting_ns(text))
-        .transpose()
-        .map_err(|why| Failure::usage(format!("{option}: {why}")))
+    let time = text.map(|text| unit::parse_lasting_ns(text)).transpose();
+    let time = time.map_err(|why| Failure::usage(format!("{option}: {why}")))?;
+    match (time, text) {
+        (Some(ns), Some(text)) if ns < TIME_LEAST_NS => {
+            let told = format!("{option} {text} is shorter than any round");
+            Err(Failure::usage(told).next(format!("write {option} 1s or more")))
+        }
+        _ => Ok(time),
+    }
 }
+
+/// Shortest limit of a run, ns.
+const TIME_LEAST_NS: u64 = 1_000_000_000;
 
 /// Carries out `stackrace resume`; gives its exit code.
 pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {

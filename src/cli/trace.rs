@@ -1,5 +1,6 @@
 //! `stackrace trace` and `stackrace show trace`: what was recorded of an application.
 
+use stackrace_base::event::shell;
 use stackrace_base::unit::InWords;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -101,6 +102,19 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
         Ok(ending)
     });
     match done {
+        Ok(ending) if ending.operations == 0 => {
+            let _ = std::fs::remove_file(output);
+            let why = format!("{}: no operation begins in this span", file.shown());
+            Err(Failure::refused(why).next(format!(
+                "see how long it is: {}",
+                shell(&[
+                    Path::new("stackrace"),
+                    Path::new("trace"),
+                    Path::new("info"),
+                    file
+                ])
+            )))
+        }
         Ok(ending) => Ok(format!(
             "{}: {}\n",
             output.shown(),
@@ -128,7 +142,7 @@ fn text(name: &str, summary: &Summary, columns: usize) -> String {
     let part = if origin.cut { ", a part" } else { "" };
     let mut text = format!(
         "{name}: {} on {}{part}, Linux {}, {}; {} of {}. The directory had {} before.\n\n",
-        unit::long_time(ending.elapsed_ns as f64 / 1e9),
+        unit::time_ns(ending.elapsed_ns as f64),
         origin.file_system,
         origin.kernel,
         unit::counted(origin.processors as usize, "processor"),

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use stackrace_base::setting::nearest;
 use stackrace_base::unit;
 use stackrace_results::record::{Record, RecordError, Store};
+use stackrace_study::study::CONFIDENCE;
 
 /// A name that is not one of the valid ones, with the nearest of them.
 pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
@@ -101,6 +102,23 @@ pub(super) fn with_values(words: impl Iterator<Item = OsString>) -> Vec<OsString
     all
 }
 
+/// The words of the command that carries out what was typed: a plan shows what `run` needs, and changes nothing
+/// itself.
+pub(super) fn as_carried_out(
+    verb: Option<&str>,
+    words: impl Iterator<Item = OsString>,
+) -> impl Iterator<Item = OsString> {
+    let mut planned = verb == Some("plan");
+    let shown = move |word: &OsString| !(verb == Some("plan") && word == "--json");
+    words.filter(shown).map(move |word| {
+        if planned && word == "plan" {
+            planned = false;
+            return "run".into();
+        }
+        word
+    })
+}
+
 /// Returns true if a word is a long option without its value.
 fn waits(word: &OsStr) -> bool {
     let word = word.to_string_lossy();
@@ -136,6 +154,18 @@ pub(super) fn share(
         "write a share such as {example}: {least} and below {}",
         unit::percent(valid.end)
     )))
+}
+
+/// The confidence that `--confidence` gives.
+pub(super) fn confidence(text: Option<&String>) -> Result<Option<f64>, Failure> {
+    let value = share("--confidence", text, 0.5..1.0)?;
+    match (value, text) {
+        (Some(value), Some(text)) if !CONFIDENCE.contains(&value) => {
+            let why = format!("--confidence {text} is out of range");
+            Err(Failure::usage(why).next("write at most 99.99 %"))
+        }
+        _ => Ok(value),
+    }
 }
 
 /// The run that a word names: an id, its beginning, or `last`.
@@ -226,6 +256,20 @@ mod tests {
             );
             assert!(!said.contains("tip:"), "{line}: {said}");
         }
+    }
+
+    #[test]
+    fn what_a_plan_needs_is_said_of_the_run() {
+        let of = |verb, line: &str| {
+            let words = as_carried_out(Some(verb), line.split(' ').map(OsString::from));
+            let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+            words.join(" ")
+        };
+        assert_eq!(
+            of("plan", "--store x plan plan --json"),
+            "--store x run plan"
+        );
+        assert_eq!(of("report", "report plan --json"), "report plan --json");
     }
 
     #[test]

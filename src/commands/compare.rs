@@ -12,7 +12,8 @@ use crate::commands::room::{self, FREE_SHARE, RoomAt};
 use crate::commands::warned::{cache_warning, first_impression};
 use crate::commands::watched::{self, WatchedDirs};
 use crate::sizes::memory;
-use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds};
+use crate::sizes::room::TrialRoom;
+use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds, with_time};
 use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
 use stackrace_base::event::{LeftBehind, StorageIdentity};
 use stackrace_base::failure::Failure;
@@ -33,8 +34,6 @@ use stackrace_study::study::{Study, StudyTable};
 
 /// How long a comparison takes unless it is said, ns.
 pub(crate) const TIME_NS: u64 = 120_000_000_000;
-/// Name of its study.
-pub(crate) const COMPARE: &str = "compare";
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
 /// Least data of a workload on each client, unless one machine alone would have less, bytes.
@@ -137,7 +136,7 @@ pub(crate) fn prepare(
     if !request.required.is_empty() {
         // Refused before a trial is waited for, if no workload has the metric.
         let whole = Shape::whole(request.purpose, request.time_ns, sides.len()).unsized_parts();
-        let whole = study_file::made(COMPARE, asked(&whole))?;
+        let whole = typed::made(asked(&whole))?;
         let needed = required::workloads(&request.required, &whole.workload_heads)?;
         shape = shape.needing(needed);
     }
@@ -163,7 +162,7 @@ pub(crate) fn prepare(
             (made(&sized), None, Some(seconds))
         }
     };
-    let study = study_file::made(COMPARE, table.clone())?;
+    let study = typed::made(table.clone())?;
     let heads = study.workload_heads.iter();
     let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
     let shortest = shape.seconds * (sides.len() * names.len()) as f64;
@@ -191,7 +190,7 @@ fn check_room(
     sides: &[ComparedPath],
     made: &dyn Fn(&[SizedPart]) -> StudyTable,
 ) -> Result<(), Failure> {
-    let with = |bytes| study_file::made(COMPARE, made(&least_parts(shape, bytes)));
+    let with = |bytes| typed::made(made(&least_parts(shape, bytes)));
     let least = with(request.size).map_err(|refused| match request.size {
         Some(size) => room::too_small(size, request.purpose.name),
         None => refused,
@@ -225,8 +224,7 @@ fn sized(
         directories: directories.collect(),
         parts: request.purpose.parts,
         seconds: shape.seconds,
-        // What the workloads read or write over stays; one more writes or copies.
-        room: (free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64) as u64,
+        room: TrialRoom::of((free as f64 * FREE_SHARE) as u64, shape.parts.len()),
         bytes: request.size,
         cold: !request.warm,
         interrupt,
@@ -294,7 +292,13 @@ pub(crate) fn run(
         "free space there, or give less data with --size".to_owned()
     })?;
     // Sizes of a run that had more time may be too large for this one.
-    first_round::warn(&study.decide, prepared.round_seconds, observer);
+    let longer = |seconds| with_time(&context.command, seconds);
+    first_round::check(
+        &study.decide,
+        prepared.round_seconds,
+        prepared.spent_ns,
+        &longer,
+    )?;
     let host = LocalHost::new(Arc::new(|_| ()));
     // The run fixes what each side lies on when it sets it up: that must be what was looked at here.
     watched(&host, &prepared.sides).unchanged()?;
@@ -548,7 +552,8 @@ pub(crate) fn study_of(
 ) -> StudyTable {
     let new = StudyTable::default;
     // A report names a directory in each line: a line break in its name is a sign there.
-    let names = short_names(sides);
+    let paths: Vec<&Path> = sides.iter().map(|side| side.path.as_path()).collect();
+    let names = names::short(&paths);
     let names: Vec<String> = names.iter().map(|name| unit::signs(name)).collect();
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(name, side): (&String, &ComparedPath)| {
@@ -577,23 +582,10 @@ pub(crate) fn study_of(
         .table("trial", trial)
 }
 
-/// The last parts of the paths where they differ and can be read, else the whole paths.
-fn short_names(sides: &[ComparedPath]) -> Vec<String> {
-    let last = |path: &Path| {
-        path.file_name().map_or_else(
-            || path.display().to_string(),
-            |name| name.to_string_lossy().into_owned(),
-        )
-    };
-    let short: Vec<String> = sides.iter().map(|side| last(&side.path)).collect();
-    let unique = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
-    if unique && short.iter().all(|name| !name.trim().is_empty()) {
-        short
-    } else {
-        sides.iter().map(|side| side.text.clone()).collect()
-    }
-}
-
+mod names;
 mod one_directory;
 #[cfg(test)]
 mod tests;
+pub(super) mod typed;
+
+pub(crate) use typed::COMPARE;

@@ -414,7 +414,7 @@ const SELF_COST_OPERATIONS: u64 = 200_000;
 
 /// Listens to the machine.
 fn noise(devices: &[String]) -> Noise {
-    let pulse = Pulse::begin();
+    let pulse = Pulse::begin(Vec::new);
     let before = Snapshot::take(devices);
     let (began, mut costs) = (SystemClock.now_ns(), Vec::new());
     while SystemClock.now_ns() - began < LISTENED.as_nanos() as u64 {

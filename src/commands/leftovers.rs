@@ -285,12 +285,7 @@ mod tests {
         let connection = router.connect(1, reader, Closing(ours), Box::new(why));
         drop(theirs);
         let host = RemoteHost::direct("node2", &connection);
-        let kind = UndoKind {
-            layer: "line",
-            name: "clear",
-            params: &[Param::OurName],
-            undo: undo_if_there,
-        };
+        let kind = UndoKind::new("line", "clear", &[Param::OurName], undo_if_there);
         let journal = Journal::nowhere();
         journal.draw("0123456789abcdef").unwrap();
         let name = OsString::from("stackrace-r1-t0-0123456789abcdef-line");

@@ -135,6 +135,15 @@ fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<
         ))
         .next("name a directory, or only read: random mode=read, sequential mode=read")
     })?;
+    // The data are there, as somebody else wrote them.
+    let of_new_data = ["content", "compress-ratio", "duplicates"];
+    if let Some(name) = of_new_data.iter().find(|name| request.settings.given(name)) {
+        return Err(Failure::refused(format!(
+            "{} is only read, and {name} is about data that are written",
+            path.shown()
+        ))
+        .next(format!("leave {name} out, or name a directory")));
+    }
     let size = request
         .settings
         .optional_bytes("size")
@@ -270,7 +279,10 @@ impl<'a> Load<'a> {
         let done = trial.run(&mut self);
         let heads = workload.metrics();
         // Figures are made of all phases together.
-        let values = match done.outcomes.len() == workload.phases().len() {
+        // What failed has none.
+        let whole = done.outcomes.len() == workload.phases().len()
+            && done.outcomes.iter().all(|one| one.error.is_none());
+        let values = match whole {
             true => workload.evaluate(&done.outcomes),
             false => vec![None; heads.len()],
         };

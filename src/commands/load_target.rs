@@ -45,7 +45,12 @@ impl LoadTarget {
                 existing,
             ));
         }
-        let readable = "become a user who may read it (root, or the group disk for a device)";
+        let readable = match rustix::process::geteuid().is_root() {
+            true => {
+                "not even root may read it here (a container, or a rule of the system): name another"
+            }
+            false => "become a user who may read it (root, or the group disk for a device)",
+        };
         // The length of a device is where its end is.
         let bytes = File::open(&path)
             .and_then(|mut file| file.seek(SeekFrom::End(0)))

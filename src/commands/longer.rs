@@ -13,7 +13,7 @@ const LENGTHS: [&str; 2] = ["--time", "--size"];
 
 /// The command that begins anew with trials that are long enough; `None` if they are, or more rounds are to come first.
 pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
-    let short = |row: &&RequiredRow| row.enough == Enough::Open && row.operations.is_some();
+    let short = |row: &&RequiredRow| row.enough == Enough::Open && row.is_too_short();
     let short: Vec<&RequiredRow> = verdict.required.iter().filter(short).collect();
     if short.is_empty() || !verdict.settled {
         return None;
@@ -43,7 +43,6 @@ pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
 
 /// Seconds that a trial must last for what is required.
 fn seconds(record: &Record, row: &RequiredRow) -> Option<f64> {
-    let needed = NamedQuantile::of(&row.metric.name)?.needed as f64;
     let mut heads = record.head.workloads.iter();
     let workload = heads.position(|it| it.name == row.workload)?;
     let measured = |trial: &&Observation| {
@@ -54,7 +53,14 @@ fn seconds(record: &Record, row: &RequiredRow) -> Option<f64> {
         phases.sum::<u64>() as f64 / 1e9
     });
     let lasted = lasted.fold(0.0, f64::max);
-    Some(lasted * needed / row.operations? as f64 * TO_SPARE)
+    let times = match (row.operations, row.phase_ns) {
+        (_, Some(ns)) => 1e9 / ns as f64,
+        (Some(operations), _) => {
+            NamedQuantile::of(&row.metric.name)?.needed as f64 / operations as f64
+        }
+        (None, None) => return None,
+    };
+    Some(lasted * times * TO_SPARE)
 }
 
 /// Workloads of which something is required, which share the time.

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::compare::{
-    COMPARE, CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of,
+    CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of, typed,
     watched, workload,
 };
 use crate::commands::room::{self, RoomAt};
 use crate::commands::warned::first_impression;
-use stackrace_base::event::{Ended, LeftBehind};
+use crate::sizes::shape::{MEASURING_SHARE, with_time};
+use stackrace_base::event::{Ended, LeftBehind, shell};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
@@ -34,6 +35,7 @@ use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::SingleTrial;
+use stackrace_stats::FIRST_LOOK;
 use stackrace_study::study::{Study, StudyTable, literal};
 
 /// A command, or one workload, to compare with, as it was typed.
@@ -202,10 +204,12 @@ const NAME_MAX: usize = 32;
 
 /// The name of a command: its program, or what was typed, shortened, where a program does not stand first.
 fn command_name(command: &[String]) -> String {
-    let words: Vec<&str> = command
-        .iter()
-        .flat_map(|one| one.split_whitespace())
-        .collect();
+    // Several words have the quotes that they were typed with: without them they are another command.
+    let line = match command {
+        [line] => line.clone(),
+        words => shell(words),
+    };
+    let words: Vec<&str> = line.split_whitespace().collect();
     let first = words.first().copied().unwrap_or_default();
     let program = first.rsplit('/').next().unwrap_or(first);
     let plain = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
@@ -222,6 +226,10 @@ fn command_name(command: &[String]) -> String {
                 typed.extend(word.chars().take(room));
             }
             typed.push_str(" …");
+            // One that is open would take in whatever stands behind the name.
+            if typed.matches('\'').count() % 2 == 1 {
+                typed.push('\'');
+            }
             break;
         }
         if !typed.is_empty() {
@@ -265,7 +273,7 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
 pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let table = study(request, &sides(&host, &request.directories)?, own);
-    let mut study = study_file::made(COMPARE, table.clone())?;
+    let mut study = typed::made(table.clone())?;
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
     }
@@ -311,12 +319,10 @@ pub(crate) fn run(
         false => (own.clone(), None),
     };
     warnings.extend(several);
-    let mut study = study_file::made(COMPARE, study(request, &sides, &measured))?;
+    let mut study = typed::made(study(request, &sides, &measured))?;
     request.overrides.apply(&mut study);
-    study_file::spend(
-        &mut study.decide,
-        SystemClock.now_ns().saturating_sub(began),
-    );
+    let spent_ns = SystemClock.now_ns().saturating_sub(began);
+    study_file::spend(&mut study.decide, spent_ns);
     let round_seconds = trial_seconds * sides.len() as f64;
     caught.remark(&format!(
         "`{}` was tried once in {}: {}",
@@ -324,7 +330,8 @@ pub(crate) fn run(
         sides[0].text,
         unit::time_ns(probe.elapsed_ns as f64)
     ));
-    first_round::warn(&study.decide, round_seconds, &caught);
+    let longer = |seconds| with_time(&context.command, seconds);
+    first_round::check(&study.decide, round_seconds, spent_ns, &longer)?;
     if request.quick {
         warnings.push(first_impression(request.time_ns));
     }
@@ -343,6 +350,27 @@ pub(crate) fn run(
     execute::start(context, of, &warnings, &[], &caught)
 }
 
+/// Longest time of a search: no longer than the comparison may take as a whole. Shorter ones would find nothing on
+/// storage that is slow; how many of them fit is known when one was tried.
+///
+/// # Errors
+/// There is no time for one search to try it, and those of the rounds that a verdict takes.
+pub(crate) fn search_ns(time_ns: u64, directories: u64) -> Result<u64, Failure> {
+    let searches = u64::from(FIRST_LOOK) * directories + 1;
+    let each = (time_ns as f64 * MEASURING_SHARE) as u64 / searches;
+    if each < find_rate::LEAST_NS {
+        let needed = (find_rate::LEAST_NS * searches) as f64 / MEASURING_SHARE / 1e9;
+        let told = format!(
+            "--time {} is too short for --find-rate: it takes {searches} searches of {} at least",
+            unit::whole_time(time_ns),
+            unit::whole_time(find_rate::LEAST_NS)
+        );
+        let next = format!("write --time {:.0}s or more", (needed / 10.0).ceil() * 10.0);
+        return Err(Failure::usage(told).next(next));
+    }
+    Ok(time_ns.min(find_rate::LIMIT_NS))
+}
+
 /// The study as it is first tried. What clients cannot measure together, and what there is no room for, is refused
 /// before that.
 fn first_study(
@@ -355,7 +383,7 @@ fn first_study(
         true => &own.without_figures(),
         false => own,
     };
-    let mut first = study_file::made(COMPARE, study(request, sides, tried))?;
+    let mut first = typed::made(study(request, sides, tried))?;
     if let Some(asked) = &request.clients {
         asked.join(&mut first)?;
     }
@@ -436,6 +464,20 @@ mod tests {
     use stackrace_load::programs;
 
     #[test]
+    fn a_search_takes_no_longer_than_the_comparison_and_the_least_time_is_said() {
+        let ns = |seconds: u64| seconds * 1_000_000_000;
+        assert_eq!(search_ns(ns(70), 2).ok(), Some(ns(70)));
+        assert_eq!(search_ns(ns(86_400), 2).ok(), Some(find_rate::LIMIT_NS));
+        let refused = search_ns(ns(10), 2).err().unwrap().render();
+        assert!(
+            refused.contains("--time 10 s is too short for --find-rate"),
+            "{refused}"
+        );
+        assert!(refused.contains("write --time 30s or more"), "{refused}");
+        assert!(search_ns(ns(30), 2).is_ok());
+    }
+
+    #[test]
     fn a_command_is_known_by_its_program_or_by_what_was_typed() {
         let name = |words: &[&str]| {
             command_name(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())
@@ -448,11 +490,15 @@ mod tests {
             (&["A=1 make"], "A=1 make"),
             (
                 &["sh", "-c", "dd if=/dev/zero of=x"],
-                "sh -c dd if=/dev/zero of=x",
+                "sh -c 'dd if=/dev/zero of=x'",
             ),
             (
                 &["for i in 1 2 3; do cp -r /usr/share/doc copy.$i; done"],
                 "for i in 1 2 3; do cp -r …",
+            ),
+            (
+                &["sh", "-c", "cp -r /usr/share/doc/a* ."],
+                "sh -c 'cp -r /usr/share/doc/a* …'",
             ),
             (&["(sleep\n1)"], "(sleep 1)"),
             (&[""], "command"),
@@ -490,7 +536,7 @@ mod tests {
             let request = request_for(&["/srv/a".into(), "/srv/b".into()]);
             let table = study(&request, &sides_of(&request.directories), &own);
             let text = table.text();
-            let made = study_file::made(COMPARE, table).ok().unwrap();
+            let made = typed::made(table).ok().unwrap();
             let work = &made.configurations[0].workloads[0];
             assert_eq!(work.summary(), typed.summary(), "{text}");
             assert_eq!(work.phases(), typed.phases(), "{text}");

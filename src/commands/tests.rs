@@ -11,6 +11,7 @@ use crate::commands::compare;
 use crate::commands::load::{self, LoadRequest};
 use crate::commands::load_target::LoadTarget;
 use crate::commands::own_program;
+use crate::sizes::room::TrialRoom;
 use crate::sizes::sizing::Sizing;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::failure::Failure;
@@ -116,6 +117,7 @@ struct Unseen;
 
 impl Preparation for Unseen {
     fn now(&self, _: &str, _: &str) {}
+    fn note(&self, _: &str) {}
 }
 
 /// A study of one directory with this workload.
@@ -168,7 +170,7 @@ fn sizing(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<Strin
         directories: vec![("the directory", directory)],
         parts,
         seconds: 1.0,
-        room: 1 << 20,
+        room: TrialRoom::of(3 << 20, 1),
         bytes: None,
         cold: true,
         interrupt: &case.interrupt,

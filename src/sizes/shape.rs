@@ -270,7 +270,7 @@ fn rounded_up(seconds: f64) -> f64 {
 }
 
 /// The command with another time.
-fn with_time(command: &[String], seconds: f64) -> String {
+pub(crate) fn with_time(command: &[String], seconds: f64) -> String {
     let mut words = Vec::new();
     let mut given = command.iter();
     given.next();
@@ -284,7 +284,11 @@ fn with_time(command: &[String], seconds: f64) -> String {
         }
     }
     words.insert(0, "stackrace".to_owned());
-    words.extend(["--time".to_owned(), format!("{:.0} s", rounded_up(seconds))]);
+    // What stands behind `--` is a command of the user's.
+    let at = words.iter().position(|word| word == "--");
+    let time = ["--time".to_owned(), format!("{:.0} s", rounded_up(seconds))];
+    let at = at.unwrap_or(words.len());
+    words.splice(at..at, time);
     event::shell(&words)
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use stackrace_engine::residency;
 use stackrace_engine::spec::{Content, IoTarget};
 
+use super::room::TrialRoom;
 use stackrace_base::event::Ended;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -86,8 +87,8 @@ pub(crate) struct Sizing<'a> {
     pub(crate) parts: &'static [PurposeWorkload],
     /// Seconds a trial is to last.
     pub(crate) seconds: f64,
-    /// Bytes that one workload's data may take; a copy of them takes as much again.
-    pub(crate) room: u64,
+    /// Room for the data of one workload.
+    pub(crate) room: TrialRoom,
     /// Bytes that were asked for.
     pub(crate) bytes: Option<u64>,
     /// True if trials begin with caches dropped.
@@ -122,6 +123,23 @@ impl Sizing<'_> {
     /// # Errors
     /// A directory cannot be written to.
     pub(crate) fn find(
+        &self,
+        context: &Context,
+        host: &LocalHost,
+        wanted: &[usize],
+    ) -> Result<Vec<SizedPart>, Failure> {
+        loop {
+            let found = self.tried(context, host, wanted);
+            let less = found.as_ref().err().and_then(|_| self.room.less());
+            let Some(said) = less else {
+                return found;
+            };
+            self.doing.note(&said);
+        }
+    }
+
+    /// The same with the room that is known so far.
+    fn tried(
         &self,
         context: &Context,
         host: &LocalHost,
@@ -171,7 +189,7 @@ impl Sizing<'_> {
         size: WorkloadSize,
         times: f64,
     ) -> Result<WorkloadSize, Failure> {
-        let (part, room) = (&self.parts[index], self.room);
+        let (part, room) = (&self.parts[index], self.room.bytes());
         let size = part.scaled(size, times, room);
         if part.sized_by != SizedBy::Files {
             return Ok(size);
@@ -263,7 +281,7 @@ impl<'a> Probe<'a> {
         let (size, seconds, laid_out) = match (part.sized_by, self.asked.bytes) {
             (SizedBy::Clock, bytes) => {
                 let laid_out = self.lays_out()? * target / size.bytes as f64;
-                size = part.scaled(size, laid_out, self.asked.room);
+                size = part.scaled(size, laid_out, self.asked.room.bytes());
                 size.bytes = bytes.unwrap_or(size.bytes);
                 (size, target, size.bytes as f64 / self.lays_out()?)
             }
@@ -409,6 +427,9 @@ impl<'a> Probe<'a> {
             many: workload.cost().files > 1,
         };
         let tried = trial.run(&mut settling);
+        // A quota shows only to the one who meets it.
+        let needed = workload.cost().disk_bytes;
+        self.asked.room.note(name, needed, tried.cause.as_ref());
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
         if let Some(left) = &tried.left {
@@ -482,6 +503,7 @@ mod tests {
 
     impl Preparation for Unseen {
         fn now(&self, _: &str, _: &str) {}
+        fn note(&self, _: &str) {}
     }
 
     #[test]
@@ -495,7 +517,7 @@ mod tests {
             directories: Vec::new(),
             parts: files.parts,
             seconds: 1.0,
-            room: ROOM,
+            room: TrialRoom::of(ROOM * 3, 1),
             bytes: None,
             cold: true,
             make: &of_purpose,

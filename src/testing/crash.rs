@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stackrace_base::event::Promised;
-use stackrace_load::crash::Remains;
+use stackrace_run::crash::Remains;
 
 /// How many promises of a ledger (the JSON of a `promised` line) are broken in a directory when the
 /// power goes at `at_ns`; and how many if nothing of it can be read.
@@ -15,6 +15,6 @@ pub fn broken_promises(directory: &Path, ledger: &str, at_ns: u64) -> Result<(u6
     let remains = Remains::open(directory, &promised, None);
     let checked = remains.check(at_ns);
     remains.close()?;
-    let nothing = stackrace_load::crash::check_nothing(&promised, at_ns);
+    let nothing = stackrace_run::crash::check_nothing(&promised, at_ns);
     Ok((checked.counts.all(), nothing.counts.all()))
 }

@@ -9,9 +9,9 @@ use stackrace_engine::{Control, PhaseOutcome};
 
 use stackrace_base::event::Promised;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_load::crash::Remains;
 use stackrace_load::workload::postgres_server::PostgresServer;
 use stackrace_load::workload::{Place, Workload};
+use stackrace_run::crash::Remains;
 use stackrace_study::study::{Kinds, parse};
 
 /// What was found after the server of a workload was killed.

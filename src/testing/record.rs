@@ -400,6 +400,7 @@ fn phase(input: &mut Input<'_>) -> PhaseObservation {
         lateness: Some(timing(input)).filter(|_| input.below(2) == 0),
         unissued: Some(input.up_to_bits(64)).filter(|_| input.below(2) == 0),
         told: (0..input.below(3)).map(|_| input.text()).collect(),
+        work: None,
         threads: Vec::new(),
     }
 }

@@ -169,6 +169,31 @@ pub(super) fn figures_of_other_work_are_not_compared() {
     assert!(either.iter().any(|both| words.contains(both)), "{words}");
 }
 
+/// Another process measures after `resume`: it knows the first run from the record alone.
+pub(super) fn figures_of_other_work_are_not_compared_after_resume_either() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    ground.write("blocks", "4");
+    let blocks = ground.path().join("blocks");
+    let prints = format!(
+        "n=$(cat {}); printf '%s+0 records in\\n%s+0 records out\\n%s bytes copied, 2.5 s, %s B/s\\n' $n $n $((n * 1024)) $((n * 1024 * 2 / 5))",
+        blocks.display()
+    );
+    let compared = [
+        "compare", "a", "b", "--anyway", "--rounds", "3", "--parse", "dd", "--", "sh", "-c",
+        &prints,
+    ];
+    ground.stackrace(&compared).ended(0);
+    let resume = ["resume", "--rounds", "1", "--allow-commands"];
+    ground.stackrace(&resume).ended(0);
+    ground.write("blocks", "8");
+    let said = ground.stackrace(&resume);
+    said.ended(5);
+    let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("bytes=8192 instead of 4096"), "{words}");
+}
+
 /// `time` of bash prints on standard error, and what it says is a figure of its own.
 pub(super) fn the_times_that_a_tool_prints_are_compared() {
     let ground = Ground::new();

@@ -188,3 +188,45 @@ pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
         (6, published, "No answer yet: 2 complete rounds"),
     );
 }
+
+/// Btrfs keeps the quota of a subvolume to itself: its free space is that of the whole file system.
+pub(crate) fn sizes_are_found_within_a_quota_that_the_free_space_does_not_show() {
+    needs::root_and_loop_devices();
+    needs::tool("mkfs.btrfs");
+    let ground = Ground::new();
+    let image = ground.path().join("image");
+    let file = fs::File::create(&image).unwrap();
+    file.set_len(600 << 20).unwrap();
+    let image = image.to_str().unwrap();
+    tool("mkfs.btrfs", &["-q", image]);
+    let whole = Mounted {
+        path: ground.make_dir("whole"),
+    };
+    tool("mount", &["-o", "loop", image, whole.text()]);
+    let limited = format!("{}/limited", whole.text());
+    tool("btrfs", &["subvolume", "create", &limited]);
+    tool("btrfs", &["quota", "enable", whole.text()]);
+    tool("btrfs", &["qgroup", "limit", "80M", &limited]);
+    ground.make_dir("plain");
+    let said = ground.stackrace(&[
+        "compare",
+        &limited,
+        "plain",
+        "--anyway",
+        "--time",
+        "40 s",
+        "--print-study",
+    ]);
+    said.ended(0)
+        .err_has("its quota refused ")
+        .err_has("trials are sized for less");
+    assert!(said.out.contains("[[workload]]"), "{}", said.out);
+    // A trial that meets a quota says so, and how it is found out.
+    let words = "random mode=write size=100MiB time=1s";
+    let words: Vec<&str> = words.split(' ').collect();
+    let said = ground.stackrace(&[&["load", &limited], &words[..]].concat());
+    assert_ne!(said.code, Some(0));
+    said.err_has("Disk quota exceeded")
+        .err_has("raise the quota");
+    assert_eq!(fs::read_dir(&limited).unwrap().count(), 0);
+}

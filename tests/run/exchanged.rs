@@ -74,7 +74,14 @@ pub(crate) fn is_out(said: &Said, log: &Log, reasons: &[&str]) {
     let verdict = said.out.split("\n\n").next().unwrap();
     assert!(!verdict.contains("bring back"), "{verdict}");
     // The verdict says what it is: another storage, or the same one mounted or set otherwise.
-    let changed = ["mounted", "read_ahead", "attributes", " of loop", "huge"];
+    let changed = [
+        "mounted",
+        "read_ahead",
+        "attributes",
+        " of loop",
+        "huge",
+        "property",
+    ];
     let changed = reasons
         .iter()
         .any(|reason| changed.iter().any(|word| reason.contains(word)));

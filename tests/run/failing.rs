@@ -410,7 +410,7 @@ pub(crate) fn a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measure
 }
 
 /// Reads what the program says on standard error until the words are among it.
-fn said_until(errors: &mut impl std::io::Read, words: &str) -> String {
+pub(super) fn said_until(errors: &mut impl std::io::Read, words: &str) -> String {
     let mut said = Vec::new();
     while !String::from_utf8_lossy(&said).contains(words) {
         let mut byte = [0];

@@ -224,3 +224,40 @@ pub(crate) fn the_file_of_a_native_file_system_lies_on_the_disk_that_a_loop_devi
         "{disks:?}"
     );
 }
+
+pub(crate) fn a_set_up_that_does_not_end_is_named_after_ctrl_c_with_the_command_that_ends_it() {
+    let ground = Ground::new();
+    ground.write(
+        "s.toml",
+        "title = \"t\"\n[[stack]]\nscript = { set-up = \"sleep 1017\", tear-down = \"true\" }\n\
+         [[workload]]\nfiles = { count = 10, size-max = \"1 KiB\" }\n[decide]\nrounds-at-most = 1\n",
+    );
+    let sleeps = || {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let lines = all.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
+        lines.filter(|line| line == b"sleep\x001017\x00").count()
+    };
+    let args = ["run", "s.toml", "--allow-commands"];
+    let mut child = start_until(&ground, &args, |_| sleeps() == 1);
+    let process = pid(&child);
+    let interrupt = || rustix::process::kill_process(process, Signal::INT).unwrap();
+    interrupt();
+    let mut errors = child.stderr.take().unwrap();
+    said_until(&mut errors, "stopping");
+    let named = said_until(&mut errors, "has not ended yet");
+    assert!(named.contains("sh -c sleep 1017"), "{named}");
+    interrupt();
+    let said = said_until(&mut errors, "\nstopped at once");
+    assert!(!said.contains("stopping"), "{said}");
+    // The advice works: what is typed ends the command, and `clean` has nothing to wait for.
+    said_until(&mut errors, "to end it now: kill -- -");
+    let group = said_until(&mut errors, "\n");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let group = Pid::from_raw(group.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process_group(group, Signal::TERM).unwrap();
+    while sleeps() > 0 {
+        wait(10);
+    }
+    ground.stackrace(&["clean", "--allow-commands"]).ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+}

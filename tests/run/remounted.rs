@@ -38,6 +38,11 @@ fn storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume(
 fn mount_image(image: &Path, point: &Path) -> Unmounted {
     fs::File::create(image).unwrap().set_len(64 << 20).unwrap();
     tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
+    mounted_image(image, point)
+}
+
+/// A file system in a file, mounted from a loop device.
+fn mounted_image(image: &Path, point: &Path) -> Unmounted {
     let words = [
         "-o",
         "loop",
@@ -97,6 +102,52 @@ fn storage_that_is_set_otherwise_is_out_with_both_values() {
     }
 }
 
+/// What no option of the mount shows: properties of Btrfs, and what ext4 was tuned with in between.
+fn storage_whose_file_system_is_set_otherwise_is_out_with_both_values() {
+    needs::root_and_loop_devices();
+    for name in ["mkfs.btrfs", "btrfs", "tune2fs"] {
+        needs::tool(name);
+    }
+    let ground = Ground::new();
+    two_directories(&ground);
+    let two = ground.path().join("two");
+    let image = ground.path().join("two.img");
+    fs::File::create(&image)
+        .unwrap()
+        .set_len(128 << 20)
+        .unwrap();
+    tool("mkfs.btrfs", &["-q", "-f", image.to_str().unwrap()]);
+    let mounted = mounted_image(&image, &two);
+    // Of two kinds of compression the attributes say nothing.
+    let compress = |how: &str| {
+        let words = ["property", "set", two.to_str().unwrap(), "compression", how];
+        drop(tool("btrfs", &words));
+    };
+    compress("lzo");
+    let (said, log) = exchanged_by(&ground, || compress("zstd"));
+    let told = [
+        "the property compression of ",
+        "/two was lzo and is now zstd",
+    ];
+    is_out(&said, &log, &told);
+    drop(mounted);
+
+    let ground = Ground::new();
+    two_directories(&ground);
+    let two = ground.path().join("two");
+    let image = ground.path().join("two.img");
+    let mounted = mount_image(&image, &two);
+    let _first = exchanged_by(&ground, || {});
+    drop(mounted);
+    tool(
+        "tune2fs",
+        &["-o", "journal_data_writeback", image.to_str().unwrap()],
+    );
+    let _mounted = mounted_image(&image, &two);
+    let resumed = ground.stackrace(&["resume", "--rounds", "1"]);
+    resumed.err_has("/two was data=ordered and is now data=writeback");
+}
+
 fn write_cache(device: &str, how: &str) {
     let name = device.rsplit('/').next().unwrap();
     fs::write(format!("/sys/block/{name}/queue/write_cache"), how).unwrap();
@@ -152,13 +203,38 @@ fn a_file_system_on_a_file_in_memory_is_memory() {
         .err_has("is ext4 on a file in tmpfs (memory, lost at power-off)");
 }
 
+/// The kernel shows an overlay's options otherwise from its second mount on.
+const OVERLAY: &str = study!(
+    "A union",
+    r#"kind = ["plain", "overlay"]"#,
+    [
+        r#"loop = { size = "32 MiB", laid-out = "no" }"#,
+        "ext4 = {}",
+        r#"when = { kind = "overlay" }
+overlay = {}"#
+    ],
+    ["files = { count = 20 }"],
+    2
+);
+
+fn an_overlay_that_is_mounted_again_between_trials_is_the_same_storage() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    ground.write("union.toml", OVERLAY);
+    ground.stackrace(&["run", "union.toml"]).ended(0);
+    assert_eq!(Log::of(&ground).trials("complete").len(), 4);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         storage_that_is_mounted_with_other_options_is_out_and_comes_back_with_resume,
         storage_whose_loop_device_goes_another_way_to_its_file_is_out,
         storage_that_is_set_otherwise_is_out_with_both_values,
+        storage_whose_file_system_is_set_otherwise_is_out_with_both_values,
         storage_whose_file_lies_on_what_is_mounted_otherwise_is_out,
         a_file_system_on_a_file_in_memory_is_memory,
+        an_overlay_that_is_mounted_again_between_trials_is_the_same_storage,
     ]
 }

@@ -236,7 +236,7 @@ fn rows_that_others_changed_are_input_and_no_orders() {
         ),
         (
             "UPDATE stackrace.log_lines SET line = '\\xff0a' WHERE number = 0",
-            "does not begin like a run",
+            "does not begin a run",
         ),
     ] {
         // Its length is what tells a page that a log has changed.

@@ -139,7 +139,10 @@ impl StartError {
 /// The advice when a file cannot have its bytes.
 fn room_or_device(errno: Errno) -> &'static str {
     match errno {
-        Errno::NOSPC | Errno::DQUOT => "free some space, or lower the size of the working set",
+        Errno::NOSPC => "free some space, or lower the size of the working set",
+        Errno::DQUOT => {
+            "raise the quota (`quota` or `btrfs qgroup show` tells it), or lower the size of the working set"
+        }
         Errno::FBIG => {
             "lower the size of the working set, spread it over more files, or raise the limit on \
              the size of a file (ulimit -f)"

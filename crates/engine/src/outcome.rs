@@ -356,6 +356,8 @@ pub struct PhaseOutcome {
     pub printed: [String; 2],
     /// Sentences of the program against its own figures, for the reader of a report.
     pub told: Vec<String>,
+    /// The work that the program says it did, where that is not known yet; `None` otherwise.
+    pub work: Option<ProgramWork>,
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).
@@ -373,6 +375,15 @@ pub struct PhaseOutcome {
     pub clock_error: f64,
     /// Number of clock readings that were before the one preceding them.
     pub clock_back: u64,
+}
+
+/// The work that a program says it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramWork {
+    /// The command that it was started by, in words that no other one has.
+    pub command: String,
+    /// Settings by name and value, of each of its results.
+    pub results: Vec<Vec<(String, String)>>,
 }
 
 impl PhaseOutcome {
@@ -398,6 +409,7 @@ impl PhaseOutcome {
             reported_steps: Vec::new(),
             printed: Default::default(),
             told: Vec::new(),
+            work: None,
             error: None,
             short: 0,
             engine,

@@ -4,7 +4,6 @@
 //! `docs/architecture.md` says what each room does and which it may use.
 
 // What other tools print is read below this package, in `crates/import`.
-pub mod crash;
 pub mod programs;
 pub mod tools;
 pub mod workload;

@@ -3,6 +3,7 @@
 //!
 //! `docs/architecture.md` says what each room does and which it may use.
 
+pub mod crash;
 pub mod execute;
 pub mod prepare;
 pub mod run;

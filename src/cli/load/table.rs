@@ -91,10 +91,18 @@ pub(super) fn render(
         let mut metrics = loaded.metrics.iter();
         metrics.find(|(head, _)| head.name == name)?.1
     };
+    let is_short = |outcome: &PhaseOutcome| outcome.elapsed_ns < SECOND_NS;
     if let Some(rates) = StreamRates::of(value) {
         text.push_str("\n");
-        text.paragraph(&rates.words());
-        text.push_str(&formats(Some(&rates), width));
+        match loaded.outcomes.iter().any(is_short) {
+            true => text.paragraph(
+                "no video format is judged: the slowest second decides, and a phase lasted less than one; give it more, like size=4GiB or time=10s",
+            ),
+            false => {
+                text.paragraph(&rates.words());
+                text.push_str(&formats(Some(&rates), width));
+            }
+        }
     }
     if loaded.interrupted {
         text.push_str("\ninterrupted: this is what was measured until then\n");
@@ -109,6 +117,9 @@ pub(in crate::cli) fn formats(rates: Option<&StreamRates>, width: usize) -> Stri
         false => table(&video::columns(), &video::rows(rates), width),
     }
 }
+
+/// Length of a phase from which it has a slowest second, ns.
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// A step of a figure that is smaller than this share of it shows in no digit that is printed.
 const STEP_SHOWN: f64 = 0.01;
@@ -165,9 +176,16 @@ fn phase(text: &mut Page, name: &str, outcome: &PhaseOutcome) {
         ended(outcome.ended),
         unit::time_ns(outcome.elapsed_ns as f64)
     ));
-    if outcome.ops.is_empty() {
-        return;
+    if !outcome.ops.is_empty() {
+        operations(text, outcome);
     }
+    if let Some(error) = &outcome.error {
+        text.fact("failed", &error.to_string());
+    }
+}
+
+/// A row for each kind of operation of a phase.
+fn operations(text: &mut Page, outcome: &PhaseOutcome) {
     if text.width >= WIDTH {
         let [count, per_second, rate] = COUNTED;
         text.push_str(&format!(
@@ -194,9 +212,6 @@ fn phase(text: &mut Page, name: &str, outcome: &PhaseOutcome) {
         let words = "counted from the moment an operation was due (response time); \
                      service: from its issue; late: what the generator itself added";
         text.fact("latency", words);
-    }
-    if let Some(error) = &outcome.error {
-        text.fact("failed", &error.to_string());
     }
 }
 
@@ -295,11 +310,14 @@ fn facts(
     for told in &outcome.told {
         text.fact("note", told);
     }
-    let offered_depth = format!(
-        "{} offered over all threads, {:.2} achieved",
-        depth(&request.settings),
-        outcome.depth_achieved
-    );
+    let achieved = unit::digits(outcome.depth_achieved);
+    let offered_depth = match depth(&request.settings) {
+        offered if outcome.depth_achieved <= 1.05 * offered as f64 => {
+            format!("{offered} offered over all threads, {achieved} achieved")
+        }
+        // A workload that keeps several outstanding by a rule of its own.
+        _ => format!("{achieved} outstanding at once, on average"),
+    };
     if !outcome.ops.is_empty() {
         text.fact("depth", &offered_depth);
     }

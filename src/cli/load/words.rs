@@ -7,6 +7,7 @@ use super::super::failure::Failure;
 use super::super::variable::variable;
 use super::super::words::unknown;
 use crate::commands::load_target::LoadTarget;
+use crate::commands::own_program;
 use stackrace_base::event::shell;
 use stackrace_base::failure::next_line;
 use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value, advised_size};
@@ -132,12 +133,18 @@ pub(in crate::cli) fn find_rate(
     with: Option<&str>,
     bound: &str,
     directories: &[PathBuf],
+    time_ns: Option<u64>,
 ) -> Result<Settings, Failure> {
-    searched(with, bound, free_in(directories))
+    let search = time_ns.map(|ns| own_program::search_ns(ns, directories.len() as u64));
+    searched(with, (bound, search.transpose()?), free_in(directories))
 }
 
-/// The same where so many bytes are free.
-fn searched(with: Option<&str>, bound: &str, free: u64) -> Result<Settings, Failure> {
+/// The same where so many bytes are free, and a search may take so long.
+fn searched(
+    with: Option<&str>,
+    (bound, time_ns): (&str, Option<u64>),
+    free: u64,
+) -> Result<Settings, Failure> {
     // One word of a shell.
     let size = unit::bytes(advised_size(free)).replace(' ', "");
     let default = format!("{} mode=read size={size}", find_rate::SEARCHED);
@@ -154,6 +161,11 @@ fn searched(with: Option<&str>, bound: &str, free: u64) -> Result<Settings, Fail
             .next("write --find-rate \"p99 <= 5 ms\" (or p50, p95, p99.9, mean)"));
     }
     words.push(format!("{}={bound}", find_rate::BOUND.name));
+    let time = format!("{}=", find_rate::LIMIT.name);
+    // A time that is said of the search itself is meant.
+    if let Some(ns) = time_ns.filter(|_| !words.iter().any(|word| word.starts_with(&time))) {
+        words.push(format!("{time}{} ms", ns / 1_000_000));
+    }
     named(find_rate::NAME, &words, free)
 }
 
@@ -263,7 +275,7 @@ mod tests {
             let refused = named("random", &["mode=write".to_owned()], free).err();
             assert_eq!(refused.map(advised), Some(vec![size.to_owned()]), "{free}");
         }
-        let settings = searched(None, "p99 <= 5 ms", 200 << 20);
+        let settings = searched(None, ("p99 <= 5 ms", None), 200 << 20);
         assert_eq!(
             settings.ok().unwrap().optional_bytes("size"),
             Ok(Some(32 << 20))

@@ -92,6 +92,12 @@ impl Preparation for Preparing {
             error(&format!("{step}\n"));
         }
     }
+
+    fn note(&self, text: &str) {
+        if self.plain || self.line.is_some() {
+            error(&format!("{}\n", on_one_line(text)));
+        }
+    }
 }
 
 impl Drop for Preparing {

@@ -41,7 +41,7 @@ proptest! {
         let printed = study_file::parse("compare", printed.as_bytes());
         let printed = printed.map_err(|failure| failure.render()).unwrap();
         // Once more from the flags themselves.
-        let mut runs = study_file::made("compare", plain.clone()).ok().unwrap();
+        let mut runs = typed::made(plain.clone()).ok().unwrap();
         overrides.apply(&mut runs);
         prop_assert_eq!(&printed.decide, &runs.decide);
         prop_assert_eq!(&printed.title, &runs.title);

@@ -58,9 +58,13 @@ pub struct Counted {
     /// Times a processor was slowed down because it was hot, over all processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
-    /// Pauses of a second or more in which the program was stopped, frozen or had no processor, ns.
+    /// Pauses of a second or more in which the program, or one that it started, was stopped, frozen or had no
+    /// processor, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_ns: Option<u64>,
+    /// Process that this program started and that was stopped for a second or more: `fio job (process 4711)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// Lateness of a thread that only has to wake up, all together, ns; pauses included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<u64>,

@@ -157,7 +157,8 @@ impl StorageIdentity {
         let mut settings = self.settings.iter();
         let changed = settings.find_map(|(name, was)| {
             let is = now.settings.get(name).filter(|is| *is != was)?;
-            Some((name.clone(), was.clone(), is.clone()))
+            let (was, is) = mount_options::apart(was, is);
+            Some((name.clone(), was, is))
         });
         changed.filter(|_| !unlike(self.boot.as_ref(), now.boot.as_ref()))
     }

@@ -17,6 +17,7 @@ mod figure;
 mod head;
 pub mod histogram;
 mod identity;
+mod line;
 mod loop_file;
 mod mount_options;
 mod observation;
@@ -39,6 +40,7 @@ pub use fact::*;
 pub use figure::{FactFigure, LayerEffect};
 pub use head::*;
 pub use identity::*;
+pub use line::{LineError, LogLine};
 pub use loop_file::LoopFile;
 pub use mount_options::{comparable_options, counting_options};
 pub use observation::*;
@@ -54,53 +56,6 @@ use serde::{Deserialize, Serialize};
 
 /// Version of the log's format; written into [`RunStarted`]. See `docs/formats/log.md`.
 pub const FORMAT: u32 = 3;
-
-/// One line of a run's log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LogLine {
-    /// Time, RFC 3339, UTC: for people, because this clock can be set while a run goes on.
-    pub at: String,
-    /// Time since this execution of the run began, by the monotonic clock, ns; `None` in the logs of older versions
-    /// and in texts that were imported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since_ns: Option<u64>,
-    /// The event of that time.
-    // One flat object a line: SQL and jq then reach every field without a path.
-    #[serde(flatten)]
-    pub event: Event,
-}
-
-/// Part of a line that is looked at first.
-#[derive(Deserialize)]
-struct LineKind<'a> {
-    #[serde(borrow)]
-    at: Cow<'a, str>,
-    #[serde(default)]
-    since_ns: Option<u64>,
-    #[serde(borrow)]
-    event: Cow<'a, str>,
-}
-
-impl LogLine {
-    /// Reads a line.
-    ///
-    /// # Errors
-    /// It is not whole, or of a kind that this program does not know.
-    pub fn read(text: &[u8]) -> Result<Self, serde_json::Error> {
-        // A flat object of any kind is taken apart into values before its kind is known, which costs
-        // several times as much as reading it. Nearly all of a log are trials: they are read as such.
-        if let Ok(kind) = serde_json::from_slice::<LineKind<'_>>(text)
-            && kind.event == "trial"
-        {
-            return Ok(Self {
-                at: kind.at.into_owned(),
-                since_ns: kind.since_ns,
-                event: Event::Trial(serde_json::from_slice(text)?),
-            });
-        }
-        serde_json::from_slice(text)
-    }
-}
 
 /// Cost of a modelled drive to the guest that serves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -445,37 +400,5 @@ mod tests {
         assert_eq!(head(&far, RunPlace::Here { directory: None }), None);
         let own = ["stackrace", "compare", "a", "b", "--", "tool", "--ssh", "x"];
         assert_eq!(resumed(&own), "stackrace resume r1");
-    }
-
-    #[test]
-    fn a_trial_read_by_itself_is_the_same_as_one_of_any_kind() {
-        let trial = LogLine {
-            at: "2026-01-02T03:04:05.678Z".to_owned(),
-            since_ns: Some(1_500_000_000),
-            event: Event::Trial(Box::new(Observation {
-                metrics: vec![Some(0.1), None, Some(3.0)],
-                notes: vec!["a \"note\"\n".to_owned()],
-                ..Observation::unmeasured(Ended::Interrupted)
-            })),
-        };
-        let text = serde_json::to_vec(&trial).unwrap();
-        let value = |line: &LogLine| serde_json::to_value(line).unwrap();
-        let of_any_kind: LogLine = serde_json::from_slice(&text).unwrap();
-        assert_eq!(value(&LogLine::read(&text).unwrap()), value(&of_any_kind));
-        assert_eq!(value(&of_any_kind), value(&trial));
-        // Of a kind of its own, and of none at all.
-        let warned = br#"{"at":"x","event":"warned","text":"y","new":1}"#;
-        assert!(matches!(
-            LogLine::read(warned).unwrap().event,
-            Event::Warned { .. }
-        ));
-        for text in [
-            "",
-            "{}",
-            r#"{"at":"x","event":"trial"}"#,
-            r#"{"at":"x","event":7}"#,
-        ] {
-            assert!(LogLine::read(text.as_bytes()).is_err(), "{text}");
-        }
     }
 }

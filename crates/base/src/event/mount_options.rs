@@ -57,6 +57,8 @@ const OF_NO_MATTER: &[&str] = &[
     // Numbers that are given anew: of a mount, of files (CIFS gives that of the server up by itself).
     "dev=",
     "subvolid=",
+    // An overlay has it at its first mount; the next one finds it in the upper layer, and does not show it.
+    "uuid=",
     "serverino",
     "noserverino",
     // The way to a server, which a mount that connects again may have chosen otherwise.
@@ -92,6 +94,20 @@ pub fn counting_options<'a>(options: impl IntoIterator<Item = &'a str>) -> Strin
     options.retain(|option| counts(option));
     options.sort_unstable();
     options.join(",")
+}
+
+/// What a setting was and is now: of lists, what they do not have in common.
+pub(super) fn apart(was: &str, is: &str) -> (String, String) {
+    let alone = |of: &str, other: &str| {
+        let own = of.split(',');
+        let own = own.filter(|one| !other.split(',').any(|same| same == *one));
+        own.collect::<Vec<_>>().join(",")
+    };
+    match (alone(was, is), alone(is, was)) {
+        (gone, new) if gone.is_empty() => (format!("without {new}"), format!("with {new}")),
+        (gone, new) if new.is_empty() => (format!("with {gone}"), format!("without {gone}")),
+        both => both,
+    }
 }
 
 /// How it was mounted, and how it is now, where an option that counts differs: `with commit=5`, `with commit=600`.
@@ -133,6 +149,27 @@ mod tests {
     /// How it was and how it is now, where anything of it is compared.
     fn said(was: &str, now: &str) -> Option<(String, String)> {
         changed(&words(was), &words(now))
+    }
+
+    #[test]
+    fn of_two_lists_only_what_differs_is_told() {
+        let told = |was, is| {
+            let (was, is) = apart(was, is);
+            format!("was {was} and is now {is}")
+        };
+        assert_eq!(told("none", "zstd"), "was none and is now zstd");
+        assert_eq!(
+            told(
+                "barrier,commit=5,data=ordered",
+                "barrier,commit=5,data=writeback"
+            ),
+            "was data=ordered and is now data=writeback"
+        );
+        assert_eq!(
+            told("relatime", "huge=always,relatime"),
+            "was without huge=always and is now with huge=always"
+        );
+        assert_eq!(told("a,b", "a"), "was with b and is now without b");
     }
 
     #[test]

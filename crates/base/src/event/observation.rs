@@ -3,6 +3,7 @@
 use super::client::ClientsTogether;
 use super::counted::Counted;
 use super::exchanged::ExchangedStorage;
+use super::fact::Fact;
 use crate::unit;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -248,11 +249,29 @@ pub struct AwayTime<'a> {
     pub paused_ns: u64,
     /// The machine was suspended, ns.
     pub suspended_ns: u64,
+    /// A process that the program started and that was stopped instead; `None`: it was the program itself, or is not told.
+    pub stopped: Option<&'a str>,
     /// The measured part, ns.
     pub elapsed_ns: u64,
 }
 
 impl AwayTime<'_> {
+    /// What was away, and for how long, as a clause; `None` if nothing was.
+    pub fn said(&self) -> Option<String> {
+        let on = match self.host {
+            "" => String::new(),
+            host => format!(" on {host}"),
+        };
+        let (what, ns) = match self.suspended_ns >= self.paused_ns {
+            true => ("the machine was suspended".to_owned(), self.suspended_ns),
+            false => {
+                let who = self.stopped.unwrap_or("the program");
+                (format!("{who} was stopped"), self.paused_ns)
+            }
+        };
+        (ns > 0).then(|| format!("{what}{on} for {}", unit::time_ns(ns as f64)))
+    }
+
     /// Share of the measured part; above 1 where the machine was suspended for longer than it was measured.
     pub fn share(&self) -> f64 {
         let away = self.paused_ns as f64 + self.suspended_ns as f64;
@@ -276,12 +295,14 @@ impl Observation {
             host: "",
             paused_ns: self.counted.paused_ns.unwrap_or(0),
             suspended_ns: self.counted.suspended_ns.unwrap_or(0),
+            stopped: self.counted.stopped.as_deref(),
             elapsed_ns: self.elapsed_ns,
         };
         let others = self.others.iter().map(|other| AwayTime {
             host: &other.host,
             paused_ns: other.paused_ns,
             suspended_ns: other.suspended_ns,
+            stopped: None,
             elapsed_ns: other.elapsed_ns,
         });
         let clients = self.clients.iter().flat_map(|clients| &clients.each);
@@ -289,6 +310,7 @@ impl Observation {
             host: &client.client,
             paused_ns: client.counted.paused_ns.unwrap_or(0),
             suspended_ns: client.counted.suspended_ns.unwrap_or(0),
+            stopped: client.counted.stopped.as_deref(),
             elapsed_ns: client.phases.iter().map(|phase| phase.elapsed_ns).sum(),
         });
         others
@@ -394,6 +416,18 @@ pub struct PhaseObservation {
     /// Sentences of the program that was measured against its own figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
+    /// The work that the program says it did: of the first trial of each configuration in an execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Box<WorkDone>>,
+}
+
+/// The work that a program says it did: figures of other work by the same command are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkDone {
+    /// The command that it was started by, in words that no other one has.
+    pub command: String,
+    /// Settings of each of its results.
+    pub results: Vec<Vec<Fact>>,
 }
 
 /// One kind of operation of one thread within a phase.

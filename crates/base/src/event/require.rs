@@ -192,6 +192,23 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// Likeness from which on a metric may be meant: more than half of its words, or all of them misspelt.
+const LIKE_LEAST: f64 = 0.6;
+
+/// Likeness of two words (Jaro and Winkler) above which one is the other, misspelt.
+const SAME_WORD: f64 = 0.8;
+
+/// How much of what was asked a metric has, misspelt words in part: 1 is all of it.
+fn likeness(asked: &[String], own: &[String]) -> f64 {
+    let best = |word: &String| {
+        let alike = own.iter().map(|other| strsim::jaro_winkler(word, other));
+        alike.fold(0.0, f64::max)
+    };
+    // Words that are less alike have letters in common and nothing else.
+    let each = asked.iter().map(best).filter(|alike| *alike > SAME_WORD);
+    each.sum::<f64>() / asked.len().max(1) as f64
+}
+
 /// What no workload has, with the metric that shares most words with it, and the others.
 fn unknown(what: &str, asked: &[String], workloads: &[(&str, &[MetricHead])]) -> UnitError {
     let mut names: Vec<&str> = Vec::new();
@@ -200,14 +217,14 @@ fn unknown(what: &str, asked: &[String], workloads: &[(&str, &[MetricHead])]) ->
             names.push(&metric.name);
         }
     }
-    let shared = |name: &&&str| {
-        let own = words(name);
-        let common = own.iter().filter(|word| asked.contains(word)).count();
-        // Of equally near ones the shorter: it adds less that was not asked for.
-        (common, std::cmp::Reverse(own.len()))
-    };
-    let near = names.iter().rev().max_by_key(shared);
-    let near = near.filter(|name| shared(name).0 > 0);
+    let likeness = |name: &str| likeness(asked, &words(name));
+    // Of equally near ones the shorter: it adds less that was not asked for.
+    let shorter = |one: &str, other: &str| words(other).len().cmp(&words(one).len());
+    let near = names.iter().rev().max_by(|one, other| {
+        let likest = likeness(one).total_cmp(&likeness(other));
+        likest.then_with(|| shorter(one, other))
+    });
+    let near = near.filter(|name| likeness(name) > LIKE_LEAST);
     let listed = match names.len() {
         0..=LISTED_MAX => names.join(", "),
         _ => format!("{} …", names[..LISTED_MAX].join(", ")),
@@ -291,6 +308,12 @@ mod tests {
                 "did you mean \"fsync latency p99\"",
             ),
             ("weather <= 10 ms", "there are: operations, fsync"),
+            // A quantile alone makes no metric of another one.
+            ("weather p99 <= 10 ms", "there are: operations, fsync"),
+            (
+                "fsnyc latency p99 <= 10 ms",
+                "did you mean \"fsync latency p99\"",
+            ),
         ] {
             let (what, bound) = split(text).unwrap();
             let said = Requirement::read(what, bound, &heads)

@@ -1,8 +1,15 @@
 //! Ratios far from 1.
 
+use super::Rounded;
+
 /// A ratio so far from 1 that only its first digit is worth reading, in plain digits: `20000`, `0.0003`. The ends of an
 /// interval that knows nothing may be of any size: `a million` and more, `a millionth` and less, are so named.
 pub fn far(ratio: f64) -> String {
+    far_rounded(ratio, Rounded::Nearest)
+}
+
+/// The same of a bound, which still holds as it is shown where it is above 1.
+pub fn far_rounded(ratio: f64, rounded: Rounded) -> String {
     match ratio.abs() {
         r if r >= 999_500.0 => "over a million".to_owned(),
         r if r >= 1.0 => {
@@ -14,7 +21,12 @@ pub fn far(ratio: f64) -> String {
                 1e3
             };
             // One digit in front of zeros.
-            format!("{:.0}", (ratio / unit).round() * unit)
+            let digit = match rounded {
+                Rounded::Nearest => (ratio / unit).round(),
+                Rounded::Up => (ratio / unit).ceil(),
+                Rounded::Down => (ratio / unit).floor(),
+            };
+            format!("{:.0}", digit * unit)
         }
         r if r >= 0.000_095 => format!("{ratio:.4}"),
         r if r >= 0.000_009_5 => format!("{ratio:.5}"),
@@ -40,5 +52,7 @@ mod tests {
         ] {
             assert_eq!(far(ratio), said);
         }
+        assert_eq!(far_rounded(383_000.0, Rounded::Down), "300000");
+        assert_eq!(far_rounded(32_100.0, Rounded::Up), "40000");
     }
 }

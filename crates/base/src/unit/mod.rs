@@ -7,7 +7,7 @@ mod far;
 mod rounded;
 mod whole;
 
-pub use far::far;
+pub use far::{far, far_rounded};
 pub use rounded::{Rounded, decimals, percent, percent_rounded};
 pub use stackrace_engine::limit::InWords;
 pub use stackrace_engine::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
@@ -113,7 +113,7 @@ pub fn parse_lasting_ns(text: &str) -> Result<u64, UnitError> {
     match parse_time_ns(text)? {
         0 => Err(UnitError::new(
             "nothing can be measured in no time".to_owned(),
-            "write it like \"1 h\"",
+            "write it like \"10 s\"",
         )),
         ns => Ok(ns),
     }
@@ -220,7 +220,7 @@ pub fn weights(weights: &[(u32, u32)]) -> String {
 
 /// A rate of bytes in SI units, three digits: `1.23 GB/s`.
 pub fn bytes_per_second(value: f64) -> String {
-    three_digits(value, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+    three_digits(value, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"])
 }
 
 /// Bytes in SI units, three digits, as rates are: `1.23 GB`.

@@ -33,6 +33,21 @@ pub fn percent(share: f64) -> String {
 /// The same of a bound.
 pub fn percent_rounded(share: f64, rounded: Rounded) -> String {
     let value = share * 100.0;
+    // Two decimals would show a nought for what is there: nothing at all is another statement.
+    match (value, rounded) {
+        (0.0, _) => return "0 %".to_owned(),
+        (v, Rounded::Nearest) if v.abs() < 0.005 => return "under 0.01 %".to_owned(),
+        // Nor all of it for nearly all.
+        (v, Rounded::Nearest) if (99.5..100.0).contains(&v) => {
+            let decimals = if v < 99.95 { 1 } else { 2 };
+            return match v < 99.995 {
+                true => format!("{v:.decimals$} %"),
+                false => "over 99.99 %".to_owned(),
+            };
+        }
+        (v, Rounded::Down) if (0.0..0.01 - 1e-6).contains(&v) => return "0 %".to_owned(),
+        _ => {}
+    }
     // The limits lie where rounding would add a digit: 9.96 is shown as 10, not as 10.0.
     let [one, none] = match rounded {
         Rounded::Nearest => [0.95, 9.95],
@@ -50,6 +65,23 @@ pub fn percent_rounded(share: f64, rounded: Rounded) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_not_shown_for_what_is_there() {
+        for (share, said) in [
+            (0.0, "0 %"),
+            (0.000_001, "under 0.01 %"),
+            (0.000_06, "0.01 %"),
+            (0.996, "99.6 %"),
+            (0.9999, "99.99 %"),
+            (0.999_99, "over 99.99 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(percent(share), said);
+        }
+        assert_eq!(percent_rounded(0.000_001, Rounded::Up), "0.01 %");
+        assert_eq!(percent_rounded(0.000_001, Rounded::Down), "0 %");
+    }
 
     #[test]
     fn a_bound_that_is_shown_still_holds() {

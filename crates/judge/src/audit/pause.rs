@@ -27,10 +27,6 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let most = reading.trial.away();
     let (paused, suspended, away) = (most.paused_ns, most.suspended_ns, most.share());
-    let on = match most.host {
-        "" => String::new(),
-        host => format!(" on {host}"),
-    };
     let late = counted.late_ns.unwrap_or(0) as f64 / window;
     let set = counted.clock_set_ns.unwrap_or(0) as f64;
     let evidence = vec![
@@ -41,23 +37,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         EvidenceFigure::new("late for want of a processor", late, "share").against(LATE_SHARE),
         EvidenceFigure::new("wall clock set by", set.abs(), "ns").against(SET_NS),
     ];
-    let time = |ns: u64| unit::time_ns(ns as f64);
-    let (grade, sentence) = if suspended > 0 && suspended >= paused {
-        (
-            Grade::Note,
-            format!(
-                "disturbed: the machine was suspended{on} for {}",
-                time(suspended)
-            ),
-        )
-    } else if paused > 0 {
-        (
-            Grade::Note,
-            format!(
-                "disturbed: the program was stopped{on} for {}",
-                time(paused)
-            ),
-        )
+    let (grade, sentence) = if let Some(said) = most.said() {
+        (Grade::Note, format!("disturbed: {said}"))
     // Not stopped, and still not running: threads waited for a processor.
     } else if late > LATE_SHARE {
         let sentence = format!(

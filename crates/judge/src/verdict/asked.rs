@@ -15,7 +15,8 @@ use super::sentence;
 use super::sides::{Sides, factor_sides, sides};
 use super::statement::Comparison;
 use super::table::{ComparedFigure, ObservationTable};
-use stackrace_base::event::RunStarted;
+use stackrace_base::event::{RunStarted, again};
+use stackrace_base::unit::counted;
 use stackrace_results::record::Record;
 
 /// A question; what is left out is as the study has it.
@@ -224,15 +225,27 @@ impl Asked {
             margin: head.decide.margin,
             rounds,
             checked_at: (rounds >= FIRST_LOOK && !evidence.imported).then_some(rounds),
-            sentences: comparisons
-                .iter()
-                .map(|comparison| sentence::answer(comparison, head))
-                .collect(),
+            sentences: match comparisons.is_empty() {
+                true => vec![compares_nothing(head)],
+                false => comparisons
+                    .iter()
+                    .map(|comparison| sentence::answer(comparison, head))
+                    .collect(),
+            },
             comparisons,
             required: Vec::new(),
             notes,
         }
     }
+}
+
+/// What is said where there is one configuration, and so nothing to answer.
+fn compares_nothing(head: &RunStarted) -> String {
+    format!(
+        "This run compares nothing: it has {}. Its figures: `{}`.",
+        counted(head.configurations.len(), "configuration"),
+        again(&["report", &head.run])
+    )
 }
 
 fn unanswerable<'a>(
@@ -287,9 +300,15 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, QuestionError> {
             .configurations
             .iter()
             .flat_map(|configuration| &configuration.levels);
+        // Both are there, or only one is named.
+        let pair = "pair A,B of different configurations or levels of one factor";
+        let single = pairs.is_empty() && !known(&words);
         unanswerable(
             head,
-            "configuration or level",
+            match wrong.is_some() || single {
+                true => "configuration or level",
+                false => pair,
+            },
             wrong.copied().unwrap_or(words),
             names.chain(levels),
         )
@@ -498,6 +517,26 @@ mod tests {
         let answer = ask(&[record], &wider).unwrap().remove(0);
         assert_eq!(answer.comparisons.len(), 2 * 5);
         assert_eq!((answer.family, answer.margin), (3 * 5, 0.10));
+    }
+
+    #[test]
+    fn a_run_of_one_configuration_says_that_it_compares_nothing_and_where_its_figures_are() {
+        let shape = sample::SampleShape {
+            configurations: vec![("d".into(), vec!["d".into()])],
+            comparison: None,
+            ..sample::small()
+        };
+        let record = sample::record(&shape);
+        let asked = Question {
+            metric: Some("throughput".to_owned()),
+            ..question()
+        };
+        let said = ask(&[record], &asked).unwrap().remove(0).sentences;
+        assert!(
+            said[0].contains("compares nothing: it has 1 configuration."),
+            "{said:?}"
+        );
+        assert!(said[0].contains("stackrace report "), "{said:?}");
     }
 
     #[test]

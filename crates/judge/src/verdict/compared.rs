@@ -2,6 +2,7 @@
 
 use stackrace_stats::elementary::exp;
 
+use super::lacking::Lacking;
 use super::sides::Sides;
 use super::slices::SHARE_OF_MARGIN;
 use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
@@ -45,6 +46,9 @@ impl AskedPair {
         let order_effect = without.as_ref().map(|without| exp(without.effect));
         let logs = without.map_or(plain, |without| without.differences);
         let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
+        let lacking = said
+            .is_none()
+            .then(|| Lacking::of(table, sides, figure, pairs.len()));
         let interval = said.map(|said| Interval::from(said.ratio));
         let printed = figure.is_printed(table.evidence);
         let coarse = said.map_or_else(Coarseness::default, |said| Coarseness::of(&said, printed));
@@ -59,7 +63,11 @@ impl AskedPair {
             ratio: interval,
             values: values(table, sides, figure),
             word,
-            text: fragment::fragment(word, interval, coarse),
+            text: match lacking {
+                Some(lacking) => lacking.words(),
+                None => fragment::fragment(word, interval, coarse),
+            },
+            lacking,
             rounds: match interval {
                 // They are all that can be said.
                 None => ratios(table, &pairs),

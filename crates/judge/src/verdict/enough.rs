@@ -11,11 +11,13 @@ use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_le
 
 use super::evidence::Evidence;
 use super::fragment::times_rounded;
+use super::lacking::few_operations;
 use super::statement::{Interval, More};
 use super::still;
 use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
 use stackrace_base::unit::{self, Rounded, counted, listed_names};
+use stackrace_base::video;
 
 /// Difference from the bound that counts as one: any.
 const NO_MARGIN: f64 = 1e-9;
@@ -55,6 +57,9 @@ pub struct RequiredRow {
     /// they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
+    /// Length of the shortest phase, ns, where it is too short for a slowest second; `None` if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_ns: Option<u64>,
     /// True if the figure is the same to the last digit in every round, as no measurement is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub still: bool,
@@ -111,8 +116,19 @@ impl RequiredRow {
         }
     }
 
-    /// Why a quantile cannot say that it is enough; empty if it can.
+    /// Returns true if longer trials would answer what further rounds do not.
+    pub fn is_too_short(&self) -> bool {
+        self.operations.is_some() || self.phase_ns.is_some()
+    }
+
+    /// Why a quantile or a slowest second cannot say that it is enough; empty if it can.
     fn few_words(&self) -> String {
+        if let Some(ns) = self.phase_ns {
+            let lasted = unit::time_ns(ns as f64);
+            return format!(
+                "; a phase lasted only {lasted}, and it takes a second: longer trials would tell, further rounds would not"
+            );
+        }
         let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
         few.map_or(String::new(), |(count, quantile)| {
             let (word, needed) = (quantile.word, quantile.needed);
@@ -161,12 +177,15 @@ fn row(
         false => judged(&values, log_step, required, alpha(table)),
     };
     // Too few operations see too little of the tail: their quantile is too small, so that one beyond the bound is sure.
-    let few = fewest_operations(table, configuration, required.workload, &metric.name);
+    let few = few_operations(table, configuration, required.workload, &metric.name);
+    let few = few.map(|(have, _)| have);
     // Where every trial has too few there is no figure at all, however many rounds are run.
     let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
     let never = value.is_none() && rounds >= FIRST_LOOK;
     let operations = few.filter(|_| enough == Enough::Meets || never);
-    let enough = match operations {
+    let phase_ns = phase_below_a_second(table, (configuration, required.workload), &metric.name)
+        .filter(|_| enough == Enough::Meets);
+    let enough = match operations.or(phase_ns) {
         Some(_) => Enough::Open,
         None => enough,
     };
@@ -180,6 +199,7 @@ fn row(
         value,
         enough,
         operations,
+        phase_ns,
         still,
         logs: values
             .iter()
@@ -189,24 +209,20 @@ fn row(
     })
 }
 
-/// Operations of the trial that has fewest of those that a quantile is of; `None` if they are enough, or not counted.
-fn fewest_operations(
+/// Length of the shortest phase of these trials, ns, where the figure is that of a slowest second and none was so long.
+fn phase_below_a_second(
     table: &ObservationTable<'_>,
-    configuration: usize,
-    workload: usize,
+    of: (usize, usize),
     metric: &str,
 ) -> Option<u64> {
-    let quantile = NamedQuantile::of(metric)?;
+    if ![video::WRITE_SLOWEST, video::READ_SLOWEST].contains(&metric) {
+        return None;
+    }
     let all = table.evidence.trials.iter();
-    let own = all.filter(|it| (it.configuration, it.workload) == (configuration, workload));
-    let counts = own.map(|trial| {
-        let operations = trial.phases.iter().flat_map(|phase| &phase.operations);
-        let operations = operations.filter(|it| it.op == quantile.op);
-        operations.map(|it| it.count).sum::<u64>()
-    });
-    // What a program of its own counts is not on record.
-    let fewest = counts.filter(|count| *count > 0).min()?;
-    (fewest < quantile.needed).then_some(fewest)
+    let own = all.filter(|it| (it.configuration, it.workload) == of);
+    let phases = own.flat_map(|trial| &trial.phases);
+    let shortest = phases.map(|phase| phase.elapsed_ns).min()?;
+    (shortest < 1_000_000_000).then_some(shortest)
 }
 
 /// Error of one statement over all looks.
@@ -249,7 +265,7 @@ fn judged(
 pub(super) fn is_closed(rows: &[RequiredRow], configuration: usize) -> bool {
     let own = rows.iter().filter(|row| row.configuration == configuration);
     // More rounds do not make trials longer.
-    let open = own.filter(|row| row.enough == Enough::Open && row.operations.is_none());
+    let open = own.filter(|row| row.enough == Enough::Open && !row.is_too_short());
     of(rows, configuration) != Enough::Open || open.count() == 0
 }
 
@@ -405,7 +421,7 @@ pub(super) fn more(rows: &[RequiredRow], table: &ObservationTable<'_>) -> Option
         table.live(row.configuration)
             && !is_closed(rows, row.configuration)
             && row.enough == Enough::Open
-            && row.operations.is_none()
+            && !row.is_too_short()
     };
     let open: Vec<&RequiredRow> = rows.iter().filter(open).collect();
     if open.is_empty() || table.evidence.imported {

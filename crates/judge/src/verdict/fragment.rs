@@ -168,7 +168,7 @@ pub(super) fn times(ratio: f64) -> String {
 /// The same of a bound.
 pub(super) fn times_rounded(ratio: f64, rounded: Rounded) -> String {
     match ratio {
-        r if !(0.001..9999.5).contains(&r) => unit::far(r),
+        r if !(0.001..9999.5).contains(&r) => unit::far_rounded(r, rounded),
         r if r >= 99.5 => decimals(r, 0, rounded),
         r if r >= 9.95 => decimals(r, 1, rounded),
         r if r >= 0.0995 => decimals(r, 2, rounded),

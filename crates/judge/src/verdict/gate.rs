@@ -13,8 +13,9 @@ mod answer;
 mod words;
 
 use super::evidence::Evidence;
+use super::lacking::Lacking;
 use super::separate::{self, RUNS_MIN, Side};
-use super::sides::factor_sides;
+use super::sides::{Sides, factor_sides};
 use super::statement::Interval;
 use super::table::{ComparedFigure, ObservationTable};
 use super::{unpaired, work};
@@ -318,6 +319,7 @@ impl GatePair<'_> {
             workload: place.map_or(String::new(), |(w, _)| w.name.clone()),
             metric: place.map(|(w, m)| w.metrics[m].clone()),
             ratio: found.ratio.map(Interval::from),
+            lacking: found.lacking,
             resolution: resolution::share(found.resolution),
             values: found.values,
             outcome,
@@ -344,11 +346,15 @@ impl GatePair<'_> {
         // The level of this look: the run could have been stopped and read at each one before it.
         let alpha = two_sided_level(alpha, pairs.max(1));
         let enough = differences.len() >= PAIRS_MIN;
+        let ratio = enough
+            .then(|| stackrace_stats::paired_ratio(&differences, alpha))
+            .flatten()
+            .map(|ratio| ratio.widened(resolution));
+        let sides = Sides::of_two(table.evidence.head, a, b);
+        let lacking = || Lacking::of(&table, &sides, figure, differences.len());
         Found {
-            ratio: enough
-                .then(|| stackrace_stats::paired_ratio(&differences, alpha))
-                .flatten()
-                .map(|ratio| ratio.widened(resolution)),
+            lacking: ratio.is_none().then(lacking),
+            ratio,
             resolution,
             effect: stackrace_stats::mean(&differences),
             deviation: stackrace_stats::variance(&differences).sqrt(),
@@ -372,11 +378,18 @@ impl GatePair<'_> {
         // the difference is this over the square root of n, which is what `Found::more`
         // extrapolates.
         let spread = stackrace_stats::variance(&a) + stackrace_stats::variance(&b);
+        let ratio = (a.len().min(b.len()) >= RUNS_MIN)
+            .then(|| stackrace_stats::welch_ratio(&a, &b, alpha))
+            .flatten()
+            .map(|ratio| ratio.widened(resolution));
+        let mut of_sides = sides.iter().zip([a.len(), b.len()]);
+        let lacking = match of_sides.any(|(side, have)| side.len() >= RUNS_MIN && have < RUNS_MIN) {
+            true => Lacking::Figure,
+            false => Lacking::Rounds,
+        };
         Found {
-            ratio: (a.len().min(b.len()) >= RUNS_MIN)
-                .then(|| stackrace_stats::welch_ratio(&a, &b, alpha))
-                .flatten()
-                .map(|ratio| ratio.widened(resolution)),
+            lacking: ratio.is_none().then_some(lacking),
+            ratio,
             resolution,
             effect: stackrace_stats::mean(&b) - stackrace_stats::mean(&a),
             deviation: spread.sqrt(),
@@ -448,6 +461,8 @@ fn metric(head: &RunStarted, workload: usize, name: &str) -> Result<usize, GateE
 /// Result of the values of a figure.
 struct Found {
     ratio: Option<Ratio>,
+    /// What is missing for a ratio.
+    lacking: Option<Lacking>,
     /// Mean log difference and its standard deviation per round.
     effect: f64,
     deviation: f64,
@@ -463,6 +478,9 @@ impl Found {
     /// Further rounds until the interval no longer holds what is allowed.
     fn more(&self, allowed: f64) -> Option<u32> {
         let have = u32::try_from(self.values.0.min(self.values.1)).unwrap_or(u32::MAX);
+        if self.lacking.is_some_and(|lacking| !lacking.takes_rounds()) {
+            return None;
+        }
         if self.ratio.is_none() {
             return Some(self.first.saturating_sub(have).max(1));
         }

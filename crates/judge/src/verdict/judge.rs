@@ -17,7 +17,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     beside(table, &look.asked, &mut look.overall);
     beside(table, &look.ranked, &mut look.ranking);
     beside(table, &look.narrower, &mut look.workloads);
-    rows::complete(table, &mut look.configurations);
+    rows::complete(table, &mut look.configurations, &look.required);
     let courses = course::courses(evidence);
     let compared = look.overall.iter().chain(&look.workloads);
     let decide = &evidence.head.decide;

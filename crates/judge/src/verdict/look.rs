@@ -106,6 +106,7 @@ impl<'a> Look<'a> {
             ranking,
             required,
         };
+        rows::as_judged(&look.table, &mut look.configurations, &look.required);
         look.by_workload = headline::by_workload(&look.grounds(), evidence.head).is_some();
         let compared = outlook::more(&look.table, &look.grounds(), shares);
         look.more = enough::longest(enough::more(&look.required, &look.table), compared);
@@ -176,6 +177,11 @@ impl<'a> Look<'a> {
                 settled && each.all(|c| !c.within.is_empty() || closed(c) || gone(c))
             }
         }
+    }
+
+    /// Returns true if it is open whether a configuration that is still measured meets what is required.
+    pub fn requires_more(&self) -> bool {
+        !enough::closed(&self.required, &self.table)
     }
 
     /// Configurations to drop after these rounds, so that the next ones go to what is open. None where every

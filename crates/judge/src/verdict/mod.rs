@@ -21,6 +21,7 @@ mod history;
 mod imported;
 mod judge;
 mod kept;
+mod lacking;
 mod look;
 mod outlook;
 mod placed;
@@ -51,6 +52,7 @@ pub use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, figu
 pub use history::{HistoryLine, HistoryPoint, history};
 pub use judge::{can_compare, judge};
 pub use kept::KeptEvidence;
+pub use lacking::Lacking;
 pub use look::{CheckAnswer, Look};
 pub use placed::{AgainstPast, AmongDrives, ModelledDrive, Placed};
 pub use slices::end_slices;

@@ -1,8 +1,13 @@
 //! The table of configurations, and what the reader must know beside it.
 
-use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell, VerdictWord};
+use super::enough::RequiredRow;
+use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{slices, unpaired};
+
+/// Confidence of the interval of a figure, whatever confidence the study asks for: it describes one configuration and is
+/// no claim.
+const CELL_CONFIDENCE: f64 = 0.95;
 
 /// Metrics whose figures are wanted: working them out takes most of the time of a look.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +46,7 @@ pub(super) fn rows(
                 .find(|c| c.b == head.configurations[t].name)
                 .and_then(|c| c.ratio.or_else(|| c.so_far())),
             baseline: false,
-            too_few: false,
+            lacking: None,
             cells: cells(table, t, CellsOf::Primary),
         })
         .collect();
@@ -57,7 +62,7 @@ pub(super) fn rows(
     for row in rows.iter_mut().filter(|row| measured(row)) {
         if Some(&row.name) != base.as_ref() {
             let mut compared = overall.iter().filter(|one| one.b == row.name);
-            row.too_few = compared.any(|one| one.word == VerdictWord::TooFew);
+            row.lacking = compared.find_map(|one| one.lacking);
             continue;
         }
         row.baseline = true;
@@ -76,9 +81,37 @@ pub(super) fn rows(
 }
 
 /// Adds the figures on all other metrics.
-pub(super) fn complete(table: &ObservationTable<'_>, rows: &mut [ConfigurationRow]) {
-    for row in rows {
+pub(super) fn complete(
+    table: &ObservationTable<'_>,
+    rows: &mut [ConfigurationRow],
+    required: &[RequiredRow],
+) {
+    for row in rows.iter_mut() {
         row.cells = cells(table, row.configuration, CellsOf::All);
+    }
+    as_judged(table, rows, required);
+}
+
+/// Gives each figure of which something is required the interval that this was judged by: with another one beside it, a
+/// reader would have to choose.
+pub(super) fn as_judged(
+    table: &ObservationTable<'_>,
+    rows: &mut [ConfigurationRow],
+    required: &[RequiredRow],
+) {
+    // A study may ask for less than the 95 % that stand above these intervals.
+    if table.evidence.head.decide.confidence < CELL_CONFIDENCE {
+        return;
+    }
+    for row in rows {
+        for cell in &mut row.cells {
+            let judged = required.iter().find(|it| {
+                (it.configuration, &it.workload, &it.metric.name)
+                    == (row.configuration, &cell.workload_name, &cell.metric.name)
+            });
+            // Before the first look there is none.
+            cell.value = judged.and_then(|it| it.value).or(cell.value);
+        }
     }
 }
 
@@ -115,9 +148,7 @@ fn cells(table: &ObservationTable<'_>, configuration: usize, of: CellsOf) -> Vec
                 .map(|at| table.log_step(configuration, figure, at))
                 .collect();
             let log_step = unpaired::coarser(&steps, &[]);
-            // 95 % whatever confidence the study asks for: it describes one configuration and is no
-            // claim.
-            let value = stackrace_stats::paired_ratio(&logs, 0.05)
+            let value = stackrace_stats::paired_ratio(&logs, 1.0 - CELL_CONFIDENCE)
                 .map(|mean| Interval::from(mean.widened(log_step)))
                 .or_else(|| {
                     // One round: the figure stands without an interval.

@@ -5,9 +5,10 @@ use stackrace_stats::{FIRST_LOOK, elementary::ln};
 
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, FailedConfiguration};
 use super::fragment::{bound, capital, finer, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
+use super::lacking::Lacking;
 use super::statement::{Comparison, ConfigurationRow, Interval, More, State, VerdictWord};
 use super::{guarantee, imported, still};
 use stackrace_base::event::RunStarted;
@@ -139,12 +140,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
 /// The state before the first verdict, with the estimates of the rounds so far.
 fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
-    // While a run goes on, no command is needed for the next round.
-    let goes_on = if evidence.ended {
-        format!(" `{}` goes on.", resume(head))
-    } else {
-        String::new()
-    };
+    let goes_on = goes_on(judged, evidence);
     // What was lost needs no rounds to be said.
     let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
     format!(
@@ -157,10 +153,16 @@ fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
 /// `c failed in round 2 (out of space)`, of each that did.
 fn failures(evidence: &Evidence<'_>) -> String {
     let failed = evidence.failed();
-    let parts = failed.iter().map(|failed| {
+    let name = |failed: &FailedConfiguration| {
         let configuration = evidence.head.configurations.get(failed.configuration);
-        let name = configuration.map_or("a configuration", |c| c.name.as_str());
-        format!("{name} failed in round {}: {}", failed.round, failed.error)
+        configuration.map_or("a configuration", |c| c.name.as_str())
+    };
+    // What failed in the same way is said once.
+    let alike = failed.chunk_by(|one, next| (one.round, &one.error) == (next.round, &next.error));
+    let parts = alike.map(|alike| {
+        let names: Vec<&str> = alike.iter().map(name).collect();
+        let (round, error) = (alike[0].round, &alike[0].error);
+        format!("{} failed in round {round}: {error}", listed_names(&names))
     });
     parts.collect::<Vec<_>>().join("; ")
 }
@@ -179,8 +181,8 @@ fn certainty(judged: &VerdictGrounds<'_>, failed: bool) -> String {
     let all = judged.overall.iter().chain(judged.ranking);
     let comparisons = all.chain(judged.workloads).chain(rankings);
     let checked = judged.checked_at.unwrap_or(0) as usize;
-    // One that failed has fewer rounds than the run.
-    let most = comparisons.clone().map(|c| c.rounds.len()).max();
+    // One that failed has fewer rounds than the run. A check between rounds has not listed them.
+    let most = comparisons.clone().map(|c| c.logs.len()).max();
     let most = most.filter(|most| failed && *most > 0);
     let rounds = counted(most.map_or(checked, |most| most.min(checked)), "round");
     let sure = comparisons.clone().any(|c| c.word.decides());
@@ -299,7 +301,7 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
         return coarse_outlook(judged);
     }
     let Some(more) = more else {
-        return String::new();
+        return goes_on(judged, evidence);
     };
     if judged.state == State::Decided {
         return headline::sizes(more, evidence.ended, &resume(evidence.head));
@@ -338,6 +340,16 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
             " The rounds so far vary too much to say how long a certain answer will take."
                 .to_owned()
         }
+    }
+}
+
+/// The command for the rounds that are missing for the first interval; empty if none are, or the run goes on by itself.
+fn goes_on(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
+    let all = judged.overall.iter().chain(judged.ranking);
+    let mut lacking = all.filter_map(|c| c.lacking);
+    match evidence.ended && lacking.any(Lacking::takes_rounds) {
+        true => format!(" `{}` goes on.", resume(evidence.head)),
+        false => String::new(),
     }
 }
 
@@ -537,6 +549,7 @@ mod tests {
             text: "no difference larger than 3 %".to_owned(),
             rounds: Vec::new(),
             robust: None,
+            lacking: None,
             order_effect: None,
             coarse: Coarseness::default(),
             still: Vec::new(),

@@ -160,8 +160,12 @@ impl<'a> Slices<'a> {
         });
         let most = |pair: &(usize, EffectSize, EffectSize)| pair.1.most.max(pair.2.most);
         let Some((other, order, after)) = pairs.max_by(|a, b| most(a).total_cmp(&most(b))) else {
+            let lacking = match self.evidence.rounds.len() < FIRST_LOOK as usize {
+                true => "too few rounds",
+                false => "too few turns with operations in both orders",
+            };
             return format!(
-                "measured in slices{slices}: too few rounds to tell whether the order of the turns matters"
+                "measured in slices{slices}: {lacking} to tell whether the order of the turns matters"
             );
         };
         let [a, b] = [0, other].map(|t| head.configurations[t].name.as_str());

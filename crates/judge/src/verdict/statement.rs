@@ -4,6 +4,7 @@ use serde::Serialize;
 use stackrace_stats::elementary::{exp, ln};
 use stackrace_stats::{Ratio, Statement, resolution};
 
+use super::lacking::Lacking;
 use stackrace_base::event::{MetricHead, RunStarted};
 
 /// State of the answer to the question.
@@ -136,6 +137,9 @@ pub struct Comparison {
     pub word: VerdictWord,
     /// The word as a sentence fragment (`12-19 % faster`).
     pub text: String,
+    /// What is missing for an interval; `None` if there is one.
+    #[serde(skip)]
+    pub lacking: Option<Lacking>,
     /// Ratio in each round used, oriented the same way, with the round's number.
     pub rounds: Vec<(u32, f64)>,
     /// Robust companion (Hodges–Lehmann), from 8 rounds on.
@@ -192,9 +196,9 @@ pub struct ConfigurationRow {
     /// True if it is the baseline: its 1 is no measurement and has no interval.
     #[serde(skip)]
     pub baseline: bool,
-    /// True if it has complete rounds, and too few of them to be compared with the baseline.
+    /// What its comparison with the baseline lacks, if it has complete rounds and no interval.
     #[serde(skip)]
-    pub too_few: bool,
+    pub lacking: Option<Lacking>,
     /// Every metric of every workload, in the record's order.
     pub cells: Vec<MetricCell>,
 }

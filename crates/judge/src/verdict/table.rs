@@ -32,6 +32,18 @@ impl ComparedFigure {
         }
     }
 
+    /// The workloads and metrics, by index, that it is made of.
+    pub(super) fn parts(self, head: &RunStarted) -> Vec<(usize, usize)> {
+        match self {
+            Self::Metric { workload, metric } => vec![(workload, metric)],
+            Self::Overall => {
+                let heads = head.workloads.iter().enumerate();
+                let weighed = heads.filter(|(_, head)| head.weight > 0.0);
+                weighed.map(|(workload, _)| (workload, 0)).collect()
+            }
+        }
+    }
+
     /// Returns true if another program printed it, so that its digits are the program's choice.
     pub(super) fn is_printed(self, evidence: &Evidence<'_>) -> bool {
         let workloads = &evidence.head.workloads;

@@ -101,6 +101,7 @@ pub(super) fn comparison(
         text: fragment::fragment(word, ratio, coarse),
         rounds: Vec::new(),
         robust: None,
+        lacking: None,
         order_effect: None,
         coarse,
         still: still.collect(),

@@ -1,15 +1,13 @@
 //! A stack on its way up: layer by layer, from the bottom.
 
 use super::composition::Stack;
-use super::error::{LayerError, StackError};
-use super::gives::{Bare, Gives, StandingLayer};
 use super::ground::Ground;
-use super::layer::Layer;
-use super::setup::Setup;
-use super::site::Site;
 use super::standing::{StandingStack, boots};
 use stackrace_base::event::LayerFacts;
 use stackrace_base::owned::held::HeldDir;
+use stackrace_foundation::foundation::{
+    Bare, Gives, Layer, LayerError, Setup, Site, StackError, StandingLayer,
+};
 use std::path::PathBuf;
 
 impl Stack {

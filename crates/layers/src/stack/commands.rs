@@ -3,9 +3,8 @@
 //! No list is kept: what is shown is what the program does, word for word.
 
 use super::composition::Stack;
-use super::layer::LayerKind;
-use super::site::Site;
 use super::written;
+use stackrace_foundation::foundation::{LayerKind, Site};
 use stackrace_machine::host::plan::PlanHost;
 use stackrace_machine::journal::{Journal, UndoKind};
 use std::path::{Path, PathBuf};
@@ -36,9 +35,9 @@ pub(super) fn of(
 ) -> Option<ShownCommands> {
     let shown = |stack| shown(kinds, stack, imagined(), undo);
     let word = format!("{} =", kind.name);
-    let all = kinds.iter().flat_map(|other| other.tried.shapes);
+    let all = kinds.iter().flat_map(|other| other.shapes);
     let others = all.filter(|stack| stack.iter().any(|line| line.starts_with(&word)));
-    let tried = kind.tried.shapes.iter().chain(others);
+    let tried = kind.shapes.iter().chain(others);
     let mut tried = tried.map(|stack| stack.to_vec());
     let on = |disks| shown(vec![disks, kind.example]);
     let of_tried = tried.find_map(shown);

@@ -1,11 +1,9 @@
 //! Whether layers fit on each other.
 
-use crate::stack::common::guard;
-use crate::stack::cut::CutOf;
-use crate::stack::error::StackError;
-use crate::stack::gives::{Below, Danger, GivesKind, Takes};
-use crate::stack::identity::Identity;
-use crate::stack::layer::{LaidOutData, Layer};
+use stackrace_foundation::foundation::{
+    Below, CutOf, Danger, GivesKind, Identity, Inspection, LaidOutData, Layer, StackError, Takes,
+    guard,
+};
 use stackrace_machine::host::{Host, HostError, LabDisk, Needs};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -254,10 +252,10 @@ impl Stack {
     }
 
     /// Contents of devices this stack would write over, on this machine as it is now.
-    pub fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
+    pub fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
         self.layers
             .iter()
-            .flat_map(|layer| layer.dangers(host, wipe))
+            .flat_map(|layer| layer.dangers(machine))
             .collect()
     }
 
@@ -329,6 +327,7 @@ fn fits(
         Takes::Anything => "what is below".to_string(),
     };
     let Some(below) = below else {
+        // The nearest that gives what is missing.
         let on = match layer.takes() {
             Takes::Pool => "zpool",
             Takes::Directory => "a file system",
@@ -338,6 +337,7 @@ fn fits(
             "{kind} takes {taken}; there is no layer below: put it on {on}"
         ));
     };
+    // A layer that gives devices says how many; of others there is no number.
     match (layer.takes(), below.gives(), given_below) {
         (Takes::Devices { min, max }, _, Some(given)) if (min..=max).contains(&given) => Ok(()),
         (Takes::Devices { .. }, _, Some(given)) => Err(format!(

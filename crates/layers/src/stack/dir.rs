@@ -1,13 +1,11 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
-use crate::stack::common::{block, line};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, block, line,
+};
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
 
@@ -28,13 +26,10 @@ pub(super) const KIND: LayerKind = LayerKind {
     example: "dir = { path = \"/srv\" }",
     parse,
     over_shell: OverShell::Runs,
-    tried: Tried {
-        shapes: &[
-            &["dir = { path = \"/tmp\" }"],
-            &["dir = { path = \"/tmp\", line = \"1.25 GB\" }"],
-        ],
-        ..Tried::NOWHERE
-    },
+    shapes: &[
+        &["dir = { path = \"/tmp\" }"],
+        &["dir = { path = \"/tmp\", line = \"1.25 GB\" }"],
+    ],
     ..LayerKind::EMPTY
 };
 
@@ -67,16 +62,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Dir {
-    fn kind(&self) -> &'static str {
-        "dir"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         format!("the directory {}", self.path.shown())
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn existing_directory(&self) -> Option<&Path> {

@@ -1,7 +1,7 @@
 //! What a machine has of all that the layers need, found out without changing anything.
 
-use super::layer::LayerKind;
 use super::written;
+use stackrace_foundation::foundation::LayerKind;
 use stackrace_machine::host::{Host, HostError, Needs, is_of, modules};
 use std::path::Path;
 

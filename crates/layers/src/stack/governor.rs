@@ -1,13 +1,10 @@
 //! The governor of the processors' clock (cpufreq): set on every processor, read back, and written back when the
 //! stack is torn down.
 
-use crate::stack::common::parameter::{self, AskedParameter, OfMachine, SetsMachine};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, GivesKind, Takes};
-use crate::stack::layer::{LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
+use stackrace_foundation::foundation::parameter::{self, AskedParameter, OfMachine, SetsMachine};
+use stackrace_foundation::foundation::{Danger, GivesKind, LayerError, LayerKind, Setup, Takes};
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
@@ -46,14 +43,11 @@ pub(super) const KIND: LayerKind = LayerKind {
         Ok(Box::new(OfMachine(Governor { name })))
     },
     undo: &[WRITE_BACK],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "ext4 = {}",
-            "governor = { name = \"powersave\" }",
-        ]],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "governor = { name = \"powersave\" }",
+    ]],
     ..LayerKind::EMPTY
 };
 
@@ -108,7 +102,7 @@ fn no_governor() -> LayerError {
 }
 
 impl SetsMachine for Governor {
-    const KIND: &'static str = NAME;
+    const KIND: &'static LayerKind = &KIND;
     const ONE: &'static str = "the processors have one governor: leave one of the two out";
 
     fn asked(&self) -> String {

@@ -1,11 +1,9 @@
 //! What a stack lies on: the directories that the user named, and the file system that was made for it.
 
 use super::composition::Stack;
-use super::error::LayerError;
-use super::parts::Mounted;
-use super::setup::Setup;
 use super::zfs;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity, is_in_memory};
+use stackrace_foundation::foundation::{LayerError, Mounted, Setup};
 use stackrace_machine::host::identity::of_mount;
 use stackrace_machine::host::{Host, HostError, MountInfo};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! A layer takes what the one below gives (nothing, or devices) and gives devices or a directory.
 //! It is *set up* (each creation journalled before it happens), *described* (read back from the
 //! system, never copied from the study), *settled* between trials and *torn down* from the journal
-//! alone. A layer is one file or folder here, with its undo, its
+//! alone. What layers share is in `foundation`. A layer is one file or folder here, with its undo, its
 //! tools as a plan imagines them, its packages and the stacks it is tested with, and one line in
 //! [`ALL`].
 
@@ -14,27 +14,21 @@ mod bcachefs;
 mod btrfs;
 mod build;
 mod commands;
-mod common;
 mod composition;
-mod cut;
 mod devices;
 mod dir;
 mod drbd;
-mod error;
 mod examined;
 mod exfat;
 mod ext;
 mod f2fs;
 mod gfs2;
-mod gives;
 mod governor;
 mod ground;
-mod identity;
 mod image;
 mod iscsi;
 mod jfs;
 mod lab_disks;
-mod layer;
 mod loops;
 mod lvm;
 mod mapped;
@@ -47,12 +41,9 @@ mod nilfs2;
 mod nvme_tcp;
 mod overlay;
 mod packed;
-mod parts;
 mod queue;
 mod script;
 mod served;
-mod setup;
-mod site;
 mod smb;
 mod standing;
 mod sysctl;
@@ -66,26 +57,21 @@ mod zfs;
 
 pub use commands::ShownCommands;
 pub use composition::{Stack, missing};
-pub use cut::CutOf;
-pub use error::StackError;
 pub use examined::Examined;
-pub use gives::{Danger, GivesKind, Takes};
 pub use ground::{covered, exchanged_below, first_look, looked_again};
-pub use layer::{FileData, LaidOutData, Layer, LayerCommand, LayerKind};
 pub use script::needs_command;
-pub use site::Site;
+pub use stackrace_foundation::foundation::{
+    CutOf, Danger, FileData, GivesKind, Inspection, LaidOutData, Layer, LayerCommand, LayerKind,
+    Site, StackError, Takes,
+};
+#[cfg(any(test, feature = "testing"))]
+pub use stackrace_foundation::foundation::{Gives, LayerError, Setup, StandingLayer};
 pub use standing::StandingStack;
 #[cfg(any(test, feature = "testing"))]
 pub use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
-#[cfg(any(test, feature = "testing"))]
-pub use {
-    error::LayerError,
-    gives::{Gives, StandingLayer},
-    setup::Setup,
-};
 
-use common::{block, line, one_kernel, place};
 use stackrace_base::event::LayerFacts;
+use stackrace_foundation::foundation::{block, line, one_kernel, place};
 use stackrace_machine::host::plan::{Fault, PlanHost};
 use stackrace_machine::host::{Host, Package};
 use stackrace_machine::journal::{
@@ -248,8 +234,8 @@ pub fn packages() -> Vec<Package> {
 /// Everything that reads what the tools and the kernel print, on one text.
 #[cfg(any(test, feature = "testing"))]
 pub fn read_back(text: &str) -> Vec<stackrace_base::event::Fact> {
-    use common::{guard, options};
     use stackrace_base::event::Fact;
+    use stackrace_foundation::foundation::{guard, options};
     let of_layers = ALL.iter().flat_map(|kind| kind.reads);
     let mut facts: Vec<Fact> = of_layers.flat_map(|read| read(text)).collect();
     let words: Vec<String> = text.split(',').map(str::to_string).collect();

@@ -7,14 +7,13 @@
 //! record, show it, and run it only if the user says so again.
 
 use super::dir;
-use crate::stack::common::place;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, shell};
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, Layer, LayerCommand, LayerError, LayerKind, Setup, StandingLayer, Takes,
+    place,
+};
 use stackrace_machine::host::imagined::{Tool, World, last, said, word};
 use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest};
 use stackrace_machine::journal::{Param, Undo, UndoKind, text};
@@ -84,28 +83,18 @@ pub(super) const KIND: LayerKind = LayerKind {
     example: "script = { set-up = \"mount -t tmpfs none $STACKRACE_MOUNT\", tear-down = \"! mountpoint -q $STACKRACE_MOUNT || umount $STACKRACE_MOUNT\" }",
     parse,
     undo: &[TAKE_DOWN],
-    imagined: &[Tool {
-        name: "timeout",
-        run: imagined,
-    }],
+    imagined: &[Tool::new("timeout", imagined)],
     reads: &[told],
     over_shell: OverShell::Runs,
-    tried: Tried {
-        shapes: &[&[
-            "script = { set-up = \"mine up\", tear-down = \"mine down\", describe = \"mine say\", drop-caches = \"mine cold\" }",
-        ]],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "script = { set-up = \"mine up\", tear-down = \"mine down\", describe = \"mine say\", drop-caches = \"mine cold\" }",
+    ]],
     ..LayerKind::EMPTY
 };
 
 /// Runs the tear-down command whose digest an entry holds, if the user permits it.
-const TAKE_DOWN: UndoKind = UndoKind {
-    layer: NAME,
-    name: "tear-down",
-    params: &[Param::Path, Param::Digest],
-    undo: take_down,
-};
+const TAKE_DOWN: UndoKind =
+    UndoKind::new(NAME, "tear-down", &[Param::Path, Param::Digest], take_down);
 
 #[derive(Debug)]
 struct Script {
@@ -193,16 +182,12 @@ pub fn needs_command(undo: &Undo) -> bool {
 }
 
 impl Layer for Script {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         format!("what `{}` mounts", self.set_up)
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn needs(&self) -> Needs {
@@ -295,6 +280,7 @@ fn take_down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let found = host
         .user_commands()
         .map_or(UserCommand::Unknown, |commands| commands.find(text(of, 1)));
+    // A command of a study runs as root: also to undo, only with permission.
     let why = match found {
         UserCommand::Permitted(line, limit_s) => {
             let command = command(TEAR_DOWN, (&line, limit_s), mount);

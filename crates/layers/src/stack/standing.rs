@@ -1,14 +1,13 @@
 //! A stack that stands: where the workload runs, what was really obtained, how it gets cold, how it
 //! goes.
 
-use crate::stack::common::{line, place};
-use crate::stack::error::{LayerError, StackError};
-use crate::stack::gives::Bare;
 use crate::stack::ground::{Ground, covered, on};
-use crate::stack::parts::{Mounted, Movable, StackParts, appears};
-use crate::stack::site::Site;
 use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity, again};
 use stackrace_base::owned::held::HeldDir;
+use stackrace_foundation::foundation::parts::appears;
+use stackrace_foundation::foundation::{
+    Bare, LayerError, Mounted, Movable, Site, StackError, StackParts, line, place,
+};
 use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{self, undo_entries, unmount, until_free};
 use std::path::{Path, PathBuf};
@@ -134,7 +133,7 @@ impl StandingStack {
         &self.devices
     }
 
-    /// The line to the peer as it was measured (see `common::line`), the nearest to the workload
+    /// The line to the peer as it was measured (see `foundation::line`), the nearest to the workload
     /// where there are two, or the one to the storage as the study declares it; `None` if there is
     /// none.
     pub fn line(&self) -> Option<Fact> {

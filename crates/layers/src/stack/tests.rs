@@ -1,10 +1,10 @@
 //! The whole room: common rules of the list, composition, the plan, every failure, the real thing.
 
-use super::common::filesystem;
-use super::gives::{Device, Origin};
-use super::layer::{ON_A_DISK, ON_TWO_DISKS, TriedStack};
 use super::testing::{layer, site, stack};
 use super::*;
+use stackrace_foundation::foundation::{
+    Device, ON_A_DISK, ON_TWO_DISKS, Origin, TriedStack, filesystem,
+};
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::host::plan::{Fault, PlanHost};
@@ -393,7 +393,7 @@ fn survive_on(host: PlanHost, shape: &[&str], fault: Fault) -> bool {
 
 #[test]
 fn whatever_step_fails_nothing_is_left() {
-    let shapes = ALL.iter().flat_map(|kind| kind.tried.shapes);
+    let shapes = ALL.iter().flat_map(|kind| kind.shapes);
     for shape in shapes {
         for fault in [Fault::Refused, Fault::DiedBefore, Fault::DiedAfter] {
             assert!(survive(shape, fault(1)), "{shape:?}");
@@ -498,12 +498,12 @@ fn a_disk_that_carries_something_is_refused_unless_its_id_is_repeated() {
         assert!(error.next().ends_with("--wipe disk-of-test-1"));
         assert!(host.left().iter().any(|left| left.contains("photos")));
     }
-    let dangers = shape.dangers(&host, &[]);
+    let dangers = shape.dangers(&Inspection::new(&host, &[]));
     assert!(
         matches!(&dangers[..], [Danger::Refused(_), Danger::Lost(what)] if what == "on disk-of-test-1: xfs")
     );
     let allowed = ["disk-of-test-1".to_string()];
-    assert_eq!(shape.dangers(&host, &allowed).len(), 1);
+    assert_eq!(shape.dangers(&Inspection::new(&host, &allowed)).len(), 1);
     let site = Site {
         wipe: &allowed,
         ..site(&host, &journal, &scratch)

@@ -1,8 +1,8 @@
 //! A layer of one written line, such as the example of its kind.
 
-use super::layer::{Layer, LayerKind};
 use stackrace_base::setting::written::line;
 use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::{Layer, LayerKind};
 
 /// Settings of a layer from one line of TOML.
 ///

@@ -9,7 +9,6 @@ use stackrace_engine::PhaseOutcome;
 
 use super::git::sync;
 use super::{generated, ran};
-use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble_at};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -131,9 +130,5 @@ impl Workload for Build {
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let reported = ran::values(&ran, elapsed_ns);
         Ok(ran::outcome(&command, Some(&ran), elapsed_ns, reported))
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
     }
 }

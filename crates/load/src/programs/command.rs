@@ -14,7 +14,6 @@ use super::ran;
 use super::reported::{Printed, ReportedFigure, results_in, told_in};
 use super::same_work::{SameWork, trial_names};
 use crate::tools::importers;
-use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead, OperationsOf};
 use stackrace_base::owned::held::with_real_names;
@@ -213,9 +212,9 @@ fn figures(
             _ => Err(settings.refuse(
                 name,
                 format!(
-                    "{name} has {} words for {} metrics",
-                    given.len(),
-                    metrics.len()
+                    "{name} has {} for {}",
+                    unit::counted(given.len(), "word"),
+                    unit::counted(metrics.len(), "metric")
                 ),
                 "give one for each, in the order of metrics, or one for all",
             )),
@@ -338,27 +337,24 @@ impl Workload for OwnCommand {
         reported.extend(ran::values(&ran, elapsed_ns));
         steps.extend(ran::steps(&ran));
         let parsed = self.figures.iter().any(ReportedFigure::is_imported);
-        let told = match parsed {
+        let (told, work) = match parsed {
             true => {
                 let results = results_in(printed, tool).map_err(trouble)?;
                 let names = trial_names(place);
-                self.work.check(&results, &names).map_err(trouble)?;
-                told_in(&results)
+                let work = self.work.check(&results, &names).map_err(trouble)?;
+                (told_in(&results), work)
             }
-            false => Vec::new(),
+            false => (Vec::new(), None),
         };
         Ok(PhaseOutcome {
             reported_steps: steps,
             told,
+            work,
             ..ran::outcome(&argv, Some(&ran), elapsed_ns, reported)
         })
     }
 
     fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.aside("cleanup", self.cleanup.as_deref(), place)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
     }
 }

@@ -353,18 +353,12 @@ impl Workload for OwnPromises {
         };
         Some(checked().map_err(|error| error.to_string()))
     }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, 1)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::Remains;
     use crate::programs::written;
-    use stackrace_base::event::Promised;
     use stackrace_engine::Control;
     use std::sync::OnceLock;
 
@@ -375,9 +369,6 @@ mod tests {
         written::workload(&line).unwrap()
     }
 
-    const COUNTS: &str =
-        "for i in $(seq 100); do echo $i >> log; echo done $i; sleep 0.05; done; sleep 100";
-
     fn tried(
         workload: &dyn Workload,
         at: &Path,
@@ -387,39 +378,6 @@ mod tests {
         let outcome = workload.measure(0, &place)?;
         let lines = workload.promised(&place, &outcome);
         Ok((outcome, lines))
-    }
-
-    #[test]
-    fn what_the_check_does_not_find_was_lost_and_nothing_else() {
-        let at = tempfile::tempdir().unwrap();
-        let own = workload(COUNTS);
-        let (outcome, lines) = tried(&*own, at.path()).unwrap();
-        assert_eq!(lines.len(), 5);
-        assert!(own.evaluate(&[outcome])[0].is_some());
-        let last_ns = lines[4].acknowledged_ns.unwrap();
-        let promised = Promised {
-            round: 1,
-            configuration: 0,
-            workload: 0,
-            seed: 7,
-            directory: String::new(),
-            lines,
-        };
-        let lost = |at_ns: u64| {
-            let found = own.found_after_cut(at.path());
-            let checked = Remains::open(at.path(), &promised, found).check(at_ns);
-            checked.losses.len()
-        };
-        assert_eq!(lost(last_ns), 0);
-        // As a cut would leave it: two of five operations are gone.
-        std::fs::write(at.path().join("log"), "1\n2\n3\n").unwrap();
-        assert_eq!(lost(last_ns), 2);
-        // A cut before they were acknowledged had promised none of them.
-        let third_ns = promised.lines[2].acknowledged_ns.unwrap();
-        assert_eq!(lost(third_ns), 0);
-        // A check that fails says that all is damaged.
-        std::fs::remove_file(at.path().join("log")).unwrap();
-        assert_eq!(lost(last_ns), 5);
     }
 
     #[test]

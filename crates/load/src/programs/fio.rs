@@ -11,7 +11,6 @@ use stackrace_engine::PhaseOutcome;
 use super::ran;
 use super::same_work::{SameWork, trial_names};
 use crate::tools::fio::{self, FioJob, JobFault};
-use crate::workload::metric;
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span};
@@ -206,7 +205,8 @@ impl Workload for Fio {
         };
         let figures = fio::figures(&self.job, &report).map_err(trouble)?;
         let dirs = trial_names(place);
-        self.work.check(&figures.done, &dirs).map_err(trouble)?;
+        let work = self.work.check(&figures.done, &dirs);
+        let work = work.map_err(trouble)?;
         let values = figures
             .values
             .iter()
@@ -219,13 +219,10 @@ impl Workload for Fio {
                 .map(|figure| figure.map(|figure| figure.step))
                 .collect(),
             told: figures.told,
+            work,
             // Which fio it was is part of what was measured.
             engine_why: format!("{}: {}", figures.version, outcome.engine_why),
             ..outcome
         })
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
     }
 }

@@ -27,6 +27,7 @@ pub mod written;
 
 pub use command::{PREPARE, RUN, WORDS};
 pub use reported::{FoundFigures, Printed, found_in};
+pub use same_work::other_work;
 
 use std::sync::LazyLock;
 

@@ -220,8 +220,4 @@ impl Workload for Postgres {
     fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.with(place, |server| server.stop_if_left())
     }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
-    }
 }

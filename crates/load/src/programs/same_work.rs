@@ -4,12 +4,14 @@
 //! A command line decides by its directory, its host or its environment what it does. Where a study varies a setting by
 //! a factor in the command, each level has a command of its own, and only its own runs are held against each other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use crate::workload::Place;
 use stackrace_base::event::Fact;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::printed::{Imported, changes_no_work};
+use stackrace_engine::ProgramWork;
 
 /// Most settings that a refusal names.
 const NAMED_MAX: usize = 5;
@@ -49,50 +51,79 @@ pub(super) fn of_command<T>(all: &OfCommands<T>, command: String) -> Arc<OnceLoc
 type Told = Vec<Vec<Fact>>;
 
 /// The work of one command, as the first of its runs told it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct SameWork {
+    command: String,
     first: Arc<OnceLock<Told>>,
+    /// True once a run of this workload has told what goes on record.
+    recorded: AtomicBool,
 }
 
 impl SameWork {
     /// That of a command, in words that no other one has.
     pub(super) fn of(command: String) -> Self {
         static ALL: OfCommands<Told> = Mutex::new(Vec::new());
-        let first = of_command(&ALL, command);
-        Self { first }
+        let first = of_command(&ALL, command.clone());
+        Self {
+            command,
+            first,
+            recorded: AtomicBool::new(false),
+        }
     }
 
     /// Refuses a run whose results say that it did other work than the first one. `directory`: that of the trial, which
-    /// differs from run to run and is no setting, by each of its names.
+    /// differs from run to run and is no setting, by each of its names. Gives what goes on record, for executions and
+    /// machines that know nothing of this process: of the first run of this workload.
     ///
     /// # Errors
     /// The settings with both values, and what to do; a clause.
-    pub(super) fn check(&self, results: &[Imported], directory: &[String]) -> Result<(), String> {
+    pub(super) fn check(
+        &self,
+        results: &[Imported],
+        directory: &[String],
+    ) -> Result<Option<ProgramWork>, String> {
         let own: Told = results.iter().map(|it| told(it, directory)).collect();
         let first = self.first.get_or_init(|| own.clone());
         let tool = results.first().map_or("the tool", |result| result.tool);
-        let refused = |how: &str, next: &str| {
-            Err(format!(
-                "{tool} did other work than in the first run of this command: {how}. Figures of other work are not compared: {next}"
-            ))
-        };
-        if first.len() != own.len() {
-            let how = format!("{} result(s) instead of {}", own.len(), first.len());
-            return refused(&how, "let each trial do the same");
+        if let Some(why) = other_work(tool, first, &own) {
+            return Err(why);
         }
-        let pairs = first.iter().zip(&own);
-        let mut differing = pairs.map(|(first, own)| differing(first, own));
-        let Some(differing) = differing.find(|it| !it.is_empty()) else {
-            return Ok(());
+        if self.recorded.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let plain = |facts: Vec<Fact>| {
+            let facts = facts.into_iter();
+            facts.map(|fact| (fact.name, fact.value)).collect()
         };
-        let shown = differing.iter().take(NAMED_MAX).map(Differing::shown);
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        let how = match differing.len().saturating_sub(NAMED_MAX) {
-            0 => shown,
-            more => format!("{shown}, and {more} more"),
-        };
-        refused(&how, &differing[0].next())
+        Ok(Some(ProgramWork {
+            command: self.command.clone(),
+            results: own.into_iter().map(plain).collect(),
+        }))
     }
+}
+
+/// The refusal of a run that did other work than the first one of its command; `None` if it did the same. `tool`: what
+/// told it.
+pub fn other_work(tool: &str, first: &[Vec<Fact>], own: &[Vec<Fact>]) -> Option<String> {
+    let refused = |how: &str, next: &str| {
+        Some(format!(
+            "{tool} did other work than in the first run of this command: {how}. Figures of other work are not compared: {next}"
+        ))
+    };
+    if first.len() != own.len() {
+        let how = format!("{} result(s) instead of {}", own.len(), first.len());
+        return refused(&how, "let each trial do the same");
+    }
+    let pairs = first.iter().zip(own);
+    let mut differing = pairs.map(|(first, own)| differing(first, own));
+    let differing = differing.find(|it| !it.is_empty())?;
+    let shown = differing.iter().take(NAMED_MAX).map(Differing::shown);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let how = match differing.len().saturating_sub(NAMED_MAX) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    };
+    refused(&how, &differing[0].next())
 }
 
 /// One setting in which a run differs from the first one.
@@ -191,7 +222,11 @@ mod tests {
             work.check(&results("dd", text), &[directory.to_owned()])
         };
         let same = |text: &str, directory| check(&work, text, directory);
-        same(&dd(1000, 4096, "/mnt/1"), "/mnt/1").unwrap();
+        // What goes on record is told once, with no name of a directory.
+        let told = same(&dd(1000, 4096, "/mnt/1"), "/mnt/1").unwrap().unwrap();
+        assert_eq!(told.command, "same_work: dd");
+        assert!(!format!("{told:?}").contains("/mnt/1"), "{told:?}");
+        assert_eq!(same(&dd(1000, 4096, "/mnt/1"), "/mnt/1").unwrap(), None);
         same(&dd(1000, 4096, "/mnt/2"), "/mnt/2").unwrap();
         // Another configuration has another workload, and the same command.
         let other = SameWork::of("same_work: dd".to_owned());

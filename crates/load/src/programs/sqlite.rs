@@ -219,8 +219,4 @@ impl Workload for Sqlite {
             ..PhaseOutcome::of_program("SQLite", why, elapsed_ns, SLICE_NS)
         })
     }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
-    }
 }

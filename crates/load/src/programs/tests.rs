@@ -233,7 +233,7 @@ fn what_contradicts_itself_is_refused_with_what_to_write() {
         ),
         (
             "command = { run = \"a\", metrics = 'b=(x)', units = [\"s\", \"B\"] }",
-            "2 words for 1 metrics",
+            "2 words for 1 metric",
         ),
         (
             "command = { run = \"a\", parse = \"fiio\" }",

@@ -333,12 +333,15 @@ fn shared(settings: &Settings, chosen: &[&Phase]) -> Result<bool, Refusal> {
 impl Workload for Files {
     fn summary(&self) -> String {
         format!(
-            "{} {} files of {} to {} in {} directories, {}{}{}{}",
+            "{} {} of {} to {} in {}, {}{}{}{}",
             listed(&self.phases()),
-            self.count,
+            unit::counted(self.count as usize, "file"),
             unit::bytes(self.size_min),
             unit::bytes(self.size_max),
-            self.directories,
+            match self.directories {
+                1 => "1 directory".to_owned(),
+                several => format!("{several} directories"),
+            },
             unit::counted(self.threads as usize, "thread"),
             match self.order {
                 VisitOrder::Random => "",

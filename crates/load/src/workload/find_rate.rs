@@ -42,7 +42,10 @@ const STEP: SettingDoc = SettingDoc::time(
     "1 s",
     "A step lasts this long, and longer where the rate is low: ten operations lie beyond the quantile.",
 );
-const LIMIT: SettingDoc = SettingDoc::time(
+/// Time of a search without being asked for, ns.
+pub const LIMIT_NS: u64 = 120_000_000_000;
+/// How long a search may take.
+pub const LIMIT: SettingDoc = SettingDoc::time(
     "time",
     "2 min",
     "The search ends after this long; what is open then is part of the interval.",
@@ -86,6 +89,10 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 const NEAR: f64 = 1.05;
 /// Largest step of the search while no rate has held the bound.
 const DOWN: f64 = 4.0;
+/// Steps that a search has time for at least.
+const STEPS_LEAST: u64 = 3;
+/// Least time of a search whose steps are as long as they are without being asked for, ns.
+pub const LEAST_NS: u64 = STEPS_LEAST * 1_000_000_000;
 /// Smallest rate that is tried, operations per second.
 const RATE_MIN: f64 = 0.1;
 /// Operations that lie beyond the quantile in each step, on average: arrivals are drawn, and some steps have fewer.
@@ -222,7 +229,7 @@ impl FindRate {
             new_files: false,
         };
         let (step_ns, limit_ns) = (settings.lasting_ns(STEP)?, settings.lasting_ns(LIMIT)?);
-        if limit_ns < step_ns.saturating_mul(3) {
+        if limit_ns < step_ns.saturating_mul(STEPS_LEAST) {
             return Err(settings.refuse(
                 LIMIT.name,
                 format!(
@@ -411,10 +418,6 @@ impl Workload for FindRate {
                 Ok(all)
             }
         }
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::reported(outcomes, self.metrics().len())
     }
 }
 

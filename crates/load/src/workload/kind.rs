@@ -209,7 +209,8 @@ pub trait Workload: Send + Sync {
     /// Summary in one sentence, with its numbers.
     fn summary(&self) -> String;
     /// The metrics of a workload of one phase, the primary one first, each with how it follows from
-    /// the outcome. A workload of several phases implements `metrics` and `evaluate` instead.
+    /// the outcome. A workload of several phases implements `metrics` and `evaluate` instead; one whose
+    /// figures are reported to it implements `metrics` alone.
     fn figures(&self) -> Vec<Figure<'_>> {
         Vec::new()
     }
@@ -331,7 +332,10 @@ pub trait Workload: Send + Sync {
     }
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
+        match &self.figures()[..] {
+            [] => metric::reported(outcomes, self.metrics().len()),
+            figures => metric::values(figures, outcomes),
+        }
     }
     /// Returns how finely each of these values is known, in its own unit; `None` if no coarser than
     /// its digits.

@@ -61,7 +61,7 @@ impl<'a> TrialPool<'a> {
             .ok_or_else(|| {
                 let given = place.bare.map_or(0, |bare| bare.devices.len());
                 trouble(format!(
-                    "{devices_min} bare devices are needed, and the stack has {given}"
+                    "{devices_min} bare devices are needed, and there are {given}: write `bare = {{}}` on {devices_min} disks in a study, as rebuild.toml does"
                 ))
             })?;
         Ok(Self {

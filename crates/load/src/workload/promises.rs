@@ -8,16 +8,11 @@
 //!
 //! What each idiom is promised: docs/workloads/promises.md.
 
+mod asked;
 pub mod database;
-#[cfg(not(feature = "postgresql"))]
-#[path = "promises/no_postgresql.rs"]
+#[cfg_attr(not(feature = "postgresql"), path = "promises/absent.rs")]
 mod postgresql;
-#[cfg(feature = "postgresql")]
-mod postgresql;
-#[cfg(not(feature = "sqlite"))]
-#[path = "promises/no_sqlite.rs"]
-mod sqlite;
-#[cfg(feature = "sqlite")]
+#[cfg_attr(not(feature = "sqlite"), path = "promises/absent.rs")]
 mod sqlite;
 
 use std::fmt::Display;
@@ -336,7 +331,7 @@ impl Promises {
         };
         let name = |row| database.kind().object(row);
         // Opened before the clock starts, as a server has it open.
-        database.open(place.directory, |commit| {
+        database.during(place.directory, |commit| {
             plan.run_transactions(SLICE_NS, place.control, name, commit, told)
         })
     }

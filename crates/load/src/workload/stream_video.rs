@@ -172,9 +172,11 @@ impl StreamVideo {
         let moved = |outcome: &&PhaseOutcome| outcome.ops.iter().map(|op| op.bytes).sum::<u64>();
         let bytes: u64 = outcomes.iter().map(moved).sum();
         let elapsed_ns: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
+        let mean = bytes as f64 * 1e9 / elapsed_ns.max(1) as f64;
         Some(StreamRate {
-            mean: bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
-            slowest: slowest.into_iter().reduce(f64::min)?,
+            mean,
+            // Of a phase that is shorter than a second, its last steps are not counted.
+            slowest: slowest.into_iter().reduce(f64::min)?.min(mean),
         })
     }
 

@@ -1,7 +1,7 @@
 //! A command: its words, as it is shown, and what it left behind.
 
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// Result of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,4 +21,14 @@ where
     S: Into<OsString>,
 {
     words.into_iter().map(Into::into).collect()
+}
+
+/// A command from its words, and the path behind them.
+pub fn argv_at<I, S>(words: I, path: impl AsRef<OsStr>) -> Vec<OsString>
+where
+    I: IntoIterator<Item = S>,
+    S: Into<OsString>,
+{
+    let path = std::iter::once(path.as_ref().to_owned());
+    words.into_iter().map(Into::into).chain(path).collect()
 }

@@ -28,6 +28,13 @@ pub struct Tool {
     pub run: fn(&mut World, &[OsString]) -> Output,
 }
 
+impl Tool {
+    /// A program of this name, and what imitates it.
+    pub const fn new(name: &'static str, run: fn(&mut World, &[OsString]) -> Output) -> Self {
+        Self { name, run }
+    }
+}
+
 /// Everything that is imagined of one machine.
 #[derive(Default)]
 pub struct World {

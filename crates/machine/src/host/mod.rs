@@ -12,7 +12,9 @@ mod command;
 pub mod daemon;
 pub mod device;
 pub mod drives;
+mod ended_command;
 mod error;
+mod file_system_settings;
 pub mod identity;
 pub mod imagined;
 mod lab_disk;
@@ -39,7 +41,7 @@ pub mod verb;
 mod words;
 
 pub use advice::{advised, is_of, known_packages, modules};
-pub use command::{Output, argv};
+pub use command::{Output, argv, argv_at};
 pub use device::{DeviceContent, FixedDevice};
 pub use error::HostError;
 pub use lab_disk::{DeclaredFault, DiskModel, DriveCache, LabDisk};
@@ -338,7 +340,7 @@ pub trait Host: Send + Sync {
     fn holders(&self, path: &Path) -> Vec<String>;
 
     /// Waits for the commands that a killed run has left running: a `mount` or `mdadm` among them
-    /// may still make what is about to be removed. The command line of one that does not end.
+    /// may still make what is about to be removed. One that does not end, by its command line.
     ///
     /// # Errors
     /// When it cannot be looked.

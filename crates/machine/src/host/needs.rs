@@ -21,6 +21,22 @@ pub struct Needs {
     pub part: Option<ProgramPart>,
 }
 
+impl Needs {
+    /// Rights of root, and these programs, with the packages that hold those that not every Linux has.
+    pub const fn as_root(tools: &'static [&'static str], packages: &'static [Package]) -> Self {
+        Self {
+            root: true,
+            tools,
+            packages,
+            file_system: None,
+            drivers: &[],
+            daemons: &[],
+            lab: false,
+            part: None,
+        }
+    }
+}
+
 /// A part of this program that can be left out when it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramPart {

@@ -4,7 +4,7 @@
 
 use super::error::HostError;
 use super::{reading, tools};
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use stackrace_base::event::shell;
 use stackrace_base::time::{Clock, SystemClock};
@@ -186,6 +186,8 @@ static OWN: RwLock<BTreeSet<KnownProcess>> = RwLock::new(BTreeSet::new());
 pub(super) fn own(start: impl FnOnce() -> std::io::Result<Child>) -> std::io::Result<Child> {
     // Held until it is known: it must not be taken for an orphan meanwhile.
     let mut own = OWN.write();
+    // Those that are gone are none any more: a run of days starts many.
+    own.retain(is_there);
     let child = start()?;
     own.insert(known(Pid::from_child(&child)));
     Ok(child)
@@ -205,6 +207,76 @@ pub(super) fn own_children() -> RwLockReadGuard<'static, BTreeSet<KnownProcess>>
 pub(super) fn known(id: Pid) -> KnownProcess {
     // Field 22 of `stat` (proc_pid_stat(5)): ticks since the start of the machine.
     (id.as_raw_nonzero().get(), status(id, 19))
+}
+
+fn is_there(process: &KnownProcess) -> bool {
+    Pid::from_raw(process.0).is_some_and(|id| known(id) == *process)
+}
+
+/// Commands that this program waits for the end of, by number.
+static AWAITED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// A command whose end is waited for as long as this lives.
+pub(super) struct AwaitedCommand(u32);
+
+impl AwaitedCommand {
+    pub(super) fn of(child: &Child) -> Self {
+        AWAITED.lock().push(child.id());
+        Self(child.id())
+    }
+}
+
+impl Drop for AwaitedCommand {
+    fn drop(&mut self) {
+        AWAITED.lock().retain(|number| *number != self.0);
+    }
+}
+
+/// Commands that this program waits for the end of, each with its number, which is that of its process group, and its
+/// command line as it is shown.
+pub fn awaited() -> Vec<(u32, String)> {
+    let numbers = AWAITED.lock().clone();
+    let line = |number: u32| Some((number, line_of(Pid::from_raw(number.try_into().ok()?)?)));
+    numbers.into_iter().filter_map(line).collect()
+}
+
+/// Processes that this program started, and those below them, that a signal has stopped: each as a text for people,
+/// `fio job (process 4711)`.
+pub fn stopped() -> Vec<String> {
+    let own: Vec<KnownProcess> = OWN.read().iter().cloned().collect();
+    let own = own.into_iter().filter(is_there);
+    let mut found: Vec<Pid> = own.filter_map(|(id, _)| Pid::from_raw(id)).collect();
+    let mut at = 0;
+    while let Some(id) = found.get(at) {
+        let more: Vec<Pid> = children(*id).filter(|id| !found.contains(id)).collect();
+        found.extend(more);
+        at += 1;
+    }
+    // proc_pid_stat(5). Not `t`: under strace a program is in it at each of its calls.
+    found.retain(|id| status(*id, 0) == "T");
+    found.into_iter().map(named).collect()
+}
+
+/// A process as it is named to people: `sleep 5 (process 4711)`.
+pub(super) fn named(id: Pid) -> String {
+    format!("{} (process {})", line_of(id), number(id))
+}
+
+/// Children of a process, where the kernel lists them: to look through all processes takes too long beside what is
+/// measured.
+fn children(of: Pid) -> impl Iterator<Item = Pid> {
+    let threads = PathBuf::from(format!("/proc/{}/task", of.as_raw_nonzero()));
+    let threads = reading::list(&threads).map(|names| (threads, names));
+    let files = threads.into_iter().flat_map(|(below, names)| {
+        let path = move |name: OsString| below.join(name).join("children");
+        names.into_iter().map(path)
+    });
+    let lists = files.filter_map(|file| reading::text(&file).ok());
+    let numbers = lists.flat_map(|list| {
+        let words = list.split_whitespace().map(str::parse);
+        words.flatten().collect::<Vec<i32>>()
+    });
+    numbers.filter_map(Pid::from_raw)
 }
 
 /// The process that holds a lock (`flock`) on what is open here, with its command, as a text for people; `None` where

@@ -126,6 +126,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let ended_before = ended_for_memory();
     let began = SystemClock.now_ns();
     let mut child = process::own(|| start.spawn()).map_err(not_started)?;
+    let _awaited = process::AwaitedCommand::of(&child);
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take().map(|pipe| printed(pipe, call));
     let stderr = child.stderr.take().map(|pipe| kept(pipe, last));

@@ -4,7 +4,7 @@
 //! An administrator, a daemon (tuned, udev) or a container changes them in mid-run, and the mount stays as it was.
 
 use super::sysfs::{about_device, backing_path, mounted_device};
-use super::{MountInfo, reading};
+use super::{MountInfo, file_system_settings, reading};
 use crate::observe;
 use rustix::fs::{IFlags, Mode, OFlags};
 use stackrace_base::event::counting_options;
@@ -65,6 +65,7 @@ pub(super) fn of(directory: &Path, mount: &MountInfo) -> BTreeMap<String, String
     }
     let limit = observe::io_limit().unwrap_or_else(|| "none".to_owned());
     settings.insert("the I/O limit of the control group".to_owned(), limit);
+    file_system_settings::add(&mut settings, directory, mount);
     add_below(&mut settings, mount, DEPTH_MAX);
     settings
 }
@@ -107,6 +108,7 @@ fn add_below(settings: &mut BTreeMap<String, String>, mount: &MountInfo, depth_l
             );
         }
         let options = counting_options(mount.options.iter().map(String::as_str));
+        file_system_settings::add(settings, &path, &mount);
         let name = format!("the list of options of {}", mount.mount_point.shown());
         if settings.insert(name, options).is_none() {
             add_below(settings, &mount, depth_left);

@@ -42,6 +42,23 @@ pub struct UndoKind {
     pub undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
 }
 
+impl UndoKind {
+    /// A way of a layer: its name, the meanings of its words, and what does it.
+    pub const fn new(
+        layer: &'static str,
+        name: &'static str,
+        params: &'static [Param],
+        undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
+    ) -> Self {
+        Self {
+            layer,
+            name,
+            params,
+            undo,
+        }
+    }
+}
+
 /// The kinds of words that an entry may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Param {

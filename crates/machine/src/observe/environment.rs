@@ -109,7 +109,10 @@ fn kernel_settings(
         "kernel.io_uring_disabled",
         first_line(read, "/proc/sys/kernel/io_uring_disabled"),
     );
-    add("load at the start", first_line(read, "/proc/loadavg"));
+    // The means of 1, 5 and 15 minutes; behind them stand numbers of processes.
+    let means = first_line(read, "/proc/loadavg");
+    let means = means.map(|line| line.split(' ').take(3).collect::<Vec<_>>().join(" "));
+    add("load at the start", means);
     add(
         "rights",
         Some(if rustix::process::geteuid().is_root() {

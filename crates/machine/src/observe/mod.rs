@@ -23,7 +23,7 @@ pub use environment::{
     environment, environment_of, io_limit, kernel, memory_available, memory_bytes, memory_bytes_of,
 };
 
-pub use pulse::Pulse;
+pub use pulse::{Pulse, StoppedLook};
 pub use slices::SliceCounter;
 pub use stored::{stored_below, stored_file};
 
@@ -222,6 +222,7 @@ pub fn add(into: &mut Counted, more: &Counted) {
     into.swapped_out_bytes = plus(into.swapped_out_bytes, more.swapped_out_bytes);
     into.throttled = plus(into.throttled, more.throttled);
     into.paused_ns = plus(into.paused_ns, more.paused_ns);
+    into.stopped = more.stopped.clone().or(into.stopped.take());
     into.late_ns = plus(into.late_ns, more.late_ns);
     into.suspended_ns = plus(into.suspended_ns, more.suspended_ns);
     let set = into.clock_set_ns.unwrap_or(0);

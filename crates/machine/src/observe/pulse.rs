@@ -1,7 +1,8 @@
 //! Whether this program ran all the time it measured.
 //!
-//! A thread wakes up ten times a second and does nothing else. A device that answers late does not
-//! hold it up; a program that is stopped, frozen or left without a processor does. The clocks tell the
+//! A thread wakes up ten times a second and does little else. A device that answers late does not
+//! hold it up; a program that is stopped, frozen or left without a processor does. Programs that this one started can be
+//! stopped alone: it looks at their states. The clocks tell the
 //! rest: one of them goes on while the machine is suspended, another can be set.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,6 +19,12 @@ const BEAT: Duration = Duration::from_millis(100);
 /// a second that is not stopped.
 const PAUSE_NS: u64 = 1_000_000_000;
 
+/// Beats between two looks at the programs that this one started.
+const LOOK_BEATS: u32 = 5;
+
+/// Names processes that this program started and that are stopped.
+pub type StoppedLook = fn() -> Vec<String>;
+
 /// The thread, from the beginning of a measured part to its end.
 pub struct Pulse {
     began: Clocks,
@@ -26,12 +33,46 @@ pub struct Pulse {
 }
 
 /// Lateness of the beats.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Beats {
     /// All together, ns.
     late_ns: u64,
     /// Beats late by a second or more, ns.
     paused_ns: u64,
+    stops: Stops,
+}
+
+/// Time in which a process that this program started was stopped.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Stops {
+    /// Stops of a second or more, ns; those of several processes at once count once.
+    stopped_ns: u64,
+    /// The process of the last one.
+    who: Option<String>,
+    /// Processes that the last look found.
+    found: Vec<String>,
+    /// Looks, ns, between which one process or another was stopped all the time.
+    from_to: (u64, u64),
+}
+
+impl Stops {
+    /// Takes what a look found; nothing, too, where it is the last one.
+    fn look(&mut self, now_ns: u64, found: Vec<String>) {
+        let last = std::mem::replace(&mut self.found, found);
+        if let Some(goes_on) = self.found.iter().find(|one| last.contains(one)) {
+            self.from_to.1 = now_ns;
+            // A program that stops its own helpers for moments is as it is.
+            if now_ns.saturating_sub(self.from_to.0) >= PAUSE_NS {
+                self.who = Some(goes_on.clone());
+            }
+            return;
+        }
+        let (from, to) = std::mem::replace(&mut self.from_to, (now_ns, now_ns));
+        let stopped = to.saturating_sub(from);
+        if stopped >= PAUSE_NS {
+            self.stopped_ns += stopped;
+        }
+    }
 }
 
 impl Beats {
@@ -84,13 +125,13 @@ impl Clocks {
 }
 
 impl Pulse {
-    /// Starts the thread that notes when this program did not run.
-    pub fn begin() -> Self {
+    /// Starts the thread that notes when this program, or one that it started, did not run.
+    pub fn begin(stopped: StoppedLook) -> Self {
         let (end, ended) = channel();
         // Where no thread can be started the clocks still tell what they can.
         let beating = std::thread::Builder::new()
             .name("pulse".to_owned())
-            .spawn(move || beat(&ended))
+            .spawn(move || beat(&ended, stopped))
             .ok();
         Self {
             began: Clocks::read(),
@@ -103,16 +144,20 @@ impl Pulse {
     pub fn end(self, counted: &mut Counted) {
         drop(self.end);
         let beats = self.beating.and_then(|beating| beating.join().ok());
-        counted.paused_ns = beats.map(|beats| beats.paused_ns);
-        counted.late_ns = beats.map(|beats| beats.late_ns);
+        counted.late_ns = beats.as_ref().map(|beats| beats.late_ns);
+        // Who is stopped together with this program is away as long.
+        let paused = |beats: &Beats| beats.paused_ns.max(beats.stops.stopped_ns);
+        counted.paused_ns = beats.as_ref().map(paused);
+        counted.stopped = beats.and_then(|beats| beats.stops.who);
         let now = Clocks::read();
         counted.suspended_ns = Some(self.began.suspended_ns(&now));
         counted.clock_set_ns = Some(self.began.set_ns(&now));
     }
 }
 
-fn beat(ended: &Receiver<()>) -> Beats {
+fn beat(ended: &Receiver<()>, stopped: StoppedLook) -> Beats {
     let mut beats = Beats::default();
+    let mut counted: u32 = 0;
     let mut before = super::now_ns();
     loop {
         let waited = ended.recv_timeout(BEAT);
@@ -122,7 +167,12 @@ fn beat(ended: &Receiver<()>) -> Beats {
         beats.late(u64::try_from(late).unwrap_or(u64::MAX));
         before = now;
         if waited != Err(RecvTimeoutError::Timeout) {
+            beats.stops.look(now, Vec::new());
             return beats;
+        }
+        counted = counted.wrapping_add(1);
+        if counted.is_multiple_of(LOOK_BEATS) {
+            beats.stops.look(now, stopped());
         }
     }
 }
@@ -139,6 +189,33 @@ mod tests {
         beats.late(PAUSE_NS);
         assert_eq!(beats.paused_ns, PAUSE_NS);
         assert_eq!(beats.late_ns, 2 * PAUSE_NS - 1);
+    }
+
+    #[test]
+    fn a_second_in_which_a_process_was_stopped_is_a_pause_and_moments_are_none() {
+        const LOOK_NS: u64 = PAUSE_NS / 2;
+        let looked = |each: &[&[&str]]| {
+            let mut stops = Stops::default();
+            for (at, found) in each.iter().enumerate() {
+                let found = found.iter().map(|name| (*name).to_owned());
+                stops.look(at as u64 * LOOK_NS, found.collect());
+            }
+            stops.look(each.len() as u64 * LOOK_NS, Vec::new());
+            (stops.stopped_ns / LOOK_NS, stops.who)
+        };
+        let who = |name: &str| Some(name.to_owned());
+        assert_eq!(looked(&[&[], &["a"], &["a"], &["a"], &[]]), (2, who("a")));
+        // It goes on until the end, and with another one at the same time.
+        assert_eq!(
+            looked(&[&["a"], &["a", "b"], &["b"], &["b"]]),
+            (3, who("b"))
+        );
+        assert_eq!(looked(&[&["a"], &["a"], &[], &["a"], &["a"]]), (0, None));
+        assert_eq!(looked(&[&["a"], &["b"], &["a"], &["b"]]), (0, None));
+        assert_eq!(
+            looked(&[&["a"], &["a"], &["a"], &[], &["b"], &["b"]]),
+            (2, who("a"))
+        );
     }
 
     #[test]
@@ -163,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_found_is_counted() {
         let mut counted = Counted::default();
-        Pulse::begin().end(&mut counted);
+        Pulse::begin(Vec::new).end(&mut counted);
         assert!(counted.paused_ns.is_some() && counted.late_ns.is_some());
         assert!(counted.suspended_ns.is_some() && counted.clock_set_ns.is_some());
     }

@@ -87,6 +87,7 @@ fn completed(slices: Counted, whole: &Counted) -> Counted {
         swapped_in_bytes: whole.swapped_in_bytes,
         swapped_out_bytes: whole.swapped_out_bytes,
         paused_ns: whole.paused_ns,
+        stopped: whole.stopped.clone(),
         // A share of the time is judged: that of the slices stands for it.
         late_ns: whole.late_ns.map(|ns| (ns as f64 * part) as u64),
         suspended_ns: whole.suspended_ns,

@@ -186,13 +186,19 @@ pub fn run(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let asked = place.asked(study)?;
+    let typed = place.typed.has("time");
     // All of it before the store is opened: a study that is refused leaves nothing behind.
     match &asked {
         AskedRun::Here => {
             // One plan for both: the one that is warned of is the one that is checked.
             let plan = preflight::plan(context, study, true)?;
             // Before it is checked: who mends the study should know of both.
-            first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
+            first_round::planned(
+                &study.decide,
+                plan.time.round_seconds.least,
+                typed,
+                observer,
+            )?;
             preflight::check_planned(context, study, place.wipe, &plan)?;
         }
         // In virtual time a limit is one of the clock that is simulated: no user waits for it.
@@ -204,7 +210,12 @@ pub fn run(
             // The machine that measures looks at itself: what this one has says nothing of it.
             let plan = preflight::plan(context, study, false)?;
             preflight::check_plan(&plan)?;
-            first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
+            first_round::planned(
+                &study.decide,
+                plan.time.round_seconds.least,
+                typed,
+                observer,
+            )?;
         }
     }
     if let AskedRun::Lab(lab) = &asked {

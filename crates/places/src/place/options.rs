@@ -400,6 +400,11 @@ pub struct TypedOptions {
 }
 
 impl TypedOptions {
+    /// Returns true if an option was typed, by its name without dashes.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|typed| typed == name)
+    }
+
     /// Refuses an option that would be ignored at a place.
     ///
     /// # Errors

@@ -21,14 +21,12 @@ use std::path::{Path, PathBuf};
 
 /// Needs of building.
 pub const NEEDS: Needs = Needs {
-    root: true,
-    tools: &["mmdebstrap", "mksquashfs", "xz"],
     file_system: None,
-    packages: &[],
     drivers: &[],
     daemons: &[],
     lab: false,
     part: None,
+    ..Needs::as_root(&["mmdebstrap", "mksquashfs", "xz"], &[])
 };
 
 /// Name of the list of an image's files.

@@ -4,7 +4,7 @@ use stackrace_base::unit::{InWords, ShownPath};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackrace_base::event::{FORMAT, again, again_in, is_store_named, shell};
+use stackrace_base::event::{FORMAT, LineError, again, again_in, is_store_named, shell};
 use stackrace_base::owned::OwnError;
 
 /// The reason for which the record could not be written, read or found.
@@ -91,12 +91,20 @@ pub enum RecordError {
         why: String,
     },
     /// The log does not begin with a readable `run-started`.
-    #[error("{} does not begin like a run: {why}", path.shown())]
+    #[error("line 1 of {} does not begin a run: {error}", path.shown())]
     NoHead {
         /// The log.
         path: PathBuf,
-        /// Message of the reader.
-        why: String,
+        /// What is wrong with its first line.
+        error: LineError,
+    },
+    /// The log was written by a newer program, in a format whose first line is not understood.
+    #[error("{} has log format {format}; this stackrace reads format {FORMAT}", path.shown())]
+    NewerHead {
+        /// The log.
+        path: PathBuf,
+        /// The format that its first line names.
+        format: u64,
     },
     /// The log was written by an older program, in a format that is no longer read.
     #[error("{} has log format {format}; this stackrace reads format {FORMAT}", path.shown())]
@@ -229,6 +237,13 @@ fn named_as_before(log: &Path, run: &str) -> String {
     format!("if you renamed it, name it as before: {rename}")
 }
 
+/// Advice on a log whose first line tells nothing of a run.
+fn without_head(log: &Path) -> String {
+    let dir = log.parent().unwrap_or(log);
+    let remove = shell(&["rm".as_ref(), "-r".as_ref(), dir.as_os_str()]);
+    format!("bring it back from a copy; if the run died at its start, remove it: {remove}")
+}
+
 /// The store of a log: `STORE/runs/ID/log.jsonl`.
 fn store_of(log: &Path) -> Option<&Path> {
     let runs = log.parent()?.parent()?;
@@ -330,7 +345,8 @@ impl RecordError {
             Self::Unreadable { .. } => {
                 "report this as a bug in stackrace; what was measured before is kept"
             }
-            Self::NoHead { .. } => "remove the run's directory if the run died at its start",
+            Self::NoHead { path, .. } => return without_head(path),
+            Self::NewerHead { .. } => "read it with the stackrace that wrote it, or a newer one",
             Self::OldFormat { .. } => {
                 "read it with the stackrace that wrote it, or measure again: the run's study.toml is unchanged"
             }

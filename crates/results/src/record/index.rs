@@ -16,7 +16,7 @@ use self::rows::{TABLES, forget, has_rows, list, note, note_all};
 use super::error::RecordError;
 use super::read::Record;
 use super::summary::{IndexedRun, RunSummary, summary};
-use stackrace_base::event::LogLine;
+use stackrace_base::event::{LogLine, RunStarted};
 use stackrace_base::owned::{FileState, OwnDir};
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
@@ -122,18 +122,18 @@ impl Index {
         }
     }
 
-    /// Enters one line of a run's log. Lines that say nothing the index keeps are passed over.
+    /// Enters one line of the log of the run with this head. Lines that say nothing the index keeps are passed over.
     ///
     /// # Errors
     /// The line is then not in the index; the log has it, and a rebuild will enter it.
-    pub fn note(&mut self, run: &str, line: &LogLine) -> Result<(), RecordError> {
+    pub fn note(&mut self, head: &RunStarted, line: &LogLine) -> Result<(), RecordError> {
         let mut enter = || {
             let transaction = self
                 .connection
                 // Locked from its beginning: a transaction that first reads and then writes fails if
                 // another process wrote in between.
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
-            note(&transaction, run, line)?;
+            note(&transaction, head, line)?;
             transaction.commit()
         };
         enter().map_err(|error| failed("write", &error))

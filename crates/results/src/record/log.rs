@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::error::RecordError;
 use super::read::Record;
 use stackrace_base::appendlog::{AppendError, AppendLog, Durable, Reopened, is_being_written};
-use stackrace_base::event::{Event, FORMAT, LogLine, RunStarted};
+use stackrace_base::event::{Event, FORMAT, LineError, LogLine, RunStarted};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::Clock;
 use stackrace_base::unit;
@@ -129,7 +129,7 @@ impl Log {
             // Without a head nothing says what the trials were; there is nothing to go on with.
             return Err(RecordError::NoHead {
                 path,
-                why: "its first line is not complete".to_owned(),
+                error: LineError::NotJson,
             });
         }
         let record = Record::parse(&whole, &path)?;

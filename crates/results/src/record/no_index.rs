@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::RecordError;
 use super::read::Record;
 use super::summary::{IndexedRun, RunSummary};
-use stackrace_base::event::LogLine;
+use stackrace_base::event::{LogLine, RunStarted};
 use stackrace_base::owned::FileState;
 
 /// Reason for which something was not mended in the index.
@@ -36,7 +36,7 @@ impl Index {
     }
 
     /// Cannot be called, as there is no value.
-    pub fn note(&mut self, _: &str, _: &LogLine) -> Result<(), RecordError> {
+    pub fn note(&mut self, _: &RunStarted, _: &LogLine) -> Result<(), RecordError> {
         match self.0 {}
     }
 

@@ -10,10 +10,10 @@ use super::error::RecordError;
 use super::skim::{RoundTime, RunMarks, is_mendable, seconds_between};
 use stackrace_base::appendlog::split_torn;
 use stackrace_base::event::{
-    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised,
+    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LineError, LogLine, Observation, Promised,
     RunStarted, SlicesEnded, StorageIdentity,
 };
-use stackrace_base::unit;
+use stackrace_base::unit::{self, ShownPath};
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -60,15 +60,17 @@ impl Record {
                     }
                     lines.push(line);
                 }
-                Err(error) if index == 0 => return Err(no_head(path, text, &error)),
-                Err(error) => notes.push(skipped(index + 1, text, &error)),
+                Err(error) if index == 0 => return Err(no_head(path, text, error)),
+                Err(error) => notes.push(skipped(path, index + 1, &error)),
             }
         }
         let Some(head) = head else {
-            return Err(RecordError::NoHead {
-                path: path.to_path_buf(),
-                why: "its first line is not run-started".to_owned(),
-            });
+            let error = match lines.first() {
+                Some(_) => LineError::NotFirst,
+                None => LineError::Empty,
+            };
+            let path = path.to_path_buf();
+            return Err(RecordError::NoHead { path, error });
         };
         if head.format > FORMAT {
             notes.insert(
@@ -367,22 +369,19 @@ fn missing_trials(lines: &[LogLine]) -> Vec<String> {
     notes
 }
 
-fn no_head(path: &Path, text: &[u8], error: &serde_json::Error) -> RecordError {
+fn no_head(path: &Path, text: &[u8], error: LineError) -> RecordError {
     let format = serde_json::from_slice::<serde_json::Value>(text)
         .ok()
         .and_then(|value| value.get("format")?.as_u64());
-    let newer = match format {
-        Some(format) if format < FORMAT.into() => return old_format(path, format),
-        Some(format) if format > FORMAT.into() => Some(format),
-        _ => None,
-    };
-    RecordError::NoHead {
-        path: path.to_path_buf(),
-        why: match newer {
-            Some(format) => format!(
-                "it was written by a newer stackrace (format {format}; this one reads {FORMAT})"
-            ),
-            None => error.to_string(),
+    match format {
+        Some(format) if format < FORMAT.into() => old_format(path, format),
+        Some(format) if format > FORMAT.into() => RecordError::NewerHead {
+            path: path.to_path_buf(),
+            format,
+        },
+        _ => RecordError::NoHead {
+            path: path.to_path_buf(),
+            error,
         },
     }
 }
@@ -394,12 +393,13 @@ fn old_format(path: &Path, format: u64) -> RecordError {
     }
 }
 
-fn skipped(number: usize, text: &[u8], error: &serde_json::Error) -> String {
-    let kind = serde_json::from_slice::<serde_json::Value>(text)
-        .ok()
-        .and_then(|value| Some(value.get("event")?.as_str()?.to_owned()));
-    match kind {
-        Some(kind) => format!("line {number} of the log ({kind}) is skipped: {error}"),
-        None => format!("line {number} of the log is damaged and skipped: {error}"),
-    }
+fn skipped(path: &Path, number: usize, error: &LineError) -> String {
+    let does = match error {
+        LineError::Unknown(_) => "the stackrace that wrote it, or a newer one, reads it",
+        _ => "bring back the log from a copy to have it",
+    };
+    format!(
+        "line {number} of {} does not count: {error}; {does}",
+        path.shown()
+    )
 }

@@ -12,6 +12,7 @@ use stackrace_base::time::Clock;
 mod clocks;
 #[cfg(feature = "sqlite")]
 mod index;
+mod lines;
 mod resumed;
 
 /// A clock that moves one second at every look.
@@ -181,50 +182,6 @@ fn an_id_is_never_a_path() {
             Err(RecordError::BadId { .. })
         ));
     }
-}
-
-#[test]
-fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
-    let (_dir, store) = store();
-    let run = "2026-11-21T1405-aaaa";
-    drop(store.create_run(head(run), clock()).unwrap());
-    let path = store.run_dir(run).join("log.jsonl");
-    let mut file = std::fs::OpenOptions::new()
-        .append(true)
-        .open(&path)
-        .unwrap();
-    file.write_all(b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"teleported\",\"to\":3}\n")
-        .unwrap();
-    file.write_all(
-        b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"round-started\"}\n\xff\xfe\n",
-    )
-    .unwrap();
-    // A line as older versions wrote it.
-    file.write_all(
-        b"{\"at\":\"2026-11-21T14:05:01.000Z\",\"event\":\"round-finished\",\"round\":1}\n",
-    )
-    .unwrap();
-    let record = store.read(run).unwrap();
-    assert_eq!(record.lines.len(), 2);
-    assert_eq!(record.lines[1].since_ns, None);
-    assert_eq!(record.notes.len(), 3, "{:?}", record.notes);
-    assert!(record.notes[0].contains("line 2") && record.notes[0].contains("teleported"));
-    assert!(record.notes[1].contains("round-started"));
-    assert!(record.notes[2].contains("damaged"));
-    // Reopening keeps what it does not know.
-    drop(store.reopen_run(run, clock()).unwrap());
-    let kept = std::fs::read(&path).unwrap();
-    assert!(kept.windows(10).any(|part| part == b"teleported"));
-
-    let format = |number: u32| format!("\"format\":{number}");
-    let kept = String::from_utf8_lossy(&kept);
-    let newer = kept.replacen(&format(FORMAT), &format(FORMAT + 1), 1);
-    let record = Record::parse(newer.as_bytes(), Path::new("log.jsonl")).unwrap();
-    let named = format!("format {}", FORMAT + 1);
-    assert!(record.notes[0].contains(&named));
-    let stranger = b"{\"at\":\"x\",\"event\":\"run-started\",\"format\":9}\n";
-    let error = Record::parse(stranger, Path::new("log.jsonl")).unwrap_err();
-    assert!(error.to_string().contains("newer stackrace"), "{error}");
 }
 
 /// An older log has other names for the same things: read as this format it would be half empty.

@@ -51,7 +51,11 @@ impl std::fmt::Display for Cleaned {
             Self::Refused(why, next) => write!(f, "left alone: {why}\n  next: {next}"),
             Self::Busy(path, command) => {
                 let path = path.shown();
-                write!(f, "left alone: {path} as `{command}` is still running")
+                write!(
+                    f,
+                    "left alone: {path}: a command of its run is still running: {command}\n  next: wait until it has ended, or end it, then: {}",
+                    again(&["clean"])
+                )
             }
         }
     }
@@ -292,6 +296,11 @@ mod tests {
         assert!(
             told.ends_with("next: mend that, then: stackrace clean"),
             "{told}"
+        );
+        let busy = Cleaned::Busy("/j".into(), "sleep 9 (process 4711)".to_owned()).to_string();
+        assert!(
+            busy.contains("still running: sleep 9 (process 4711)\n  next: wait until it has ended"),
+            "{busy}"
         );
     }
 }

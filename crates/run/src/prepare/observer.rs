@@ -33,6 +33,8 @@ pub trait Observer {
 pub trait Preparation {
     /// `step` is under way, and how far it is: `finding sizes: write (2 of 4)`. `at` says where.
     fn now(&self, step: &str, at: &str);
+    /// Something that the reader has to know was found meanwhile: a sentence without its end.
+    fn note(&self, text: &str);
 }
 
 /// An observer whose Ctrl-C is caught already: it can be caught once only.

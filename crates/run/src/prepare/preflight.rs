@@ -8,7 +8,7 @@ use crate::prepare::context::Context;
 use stackrace_base::failure::{Failure, next_line};
 use stackrace_base::unit;
 use stackrace_engine::limit;
-use stackrace_layers::stack::{self, Danger, Site, Stack, StackError};
+use stackrace_layers::stack::{self, Danger, Inspection, Site, Stack, StackError};
 use stackrace_machine::host::plan::{Fault, PlanHost, Step};
 use stackrace_machine::host::{Host, HostError, advised, local::LocalHost};
 use stackrace_machine::journal::Journal;
@@ -123,8 +123,9 @@ pub fn plan_elsewhere(
 /// A directory is missing, the machine lacks something or has no room.
 pub fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure> {
     check_places_on(host, study, 1, "")?;
+    let machine = Inspection::new(host, &[]);
     for configuration in &study.configurations {
-        for danger in configuration.stack.dangers(host, &[]) {
+        for danger in configuration.stack.dangers(&machine) {
             if let Danger::Refused(error) = danger {
                 return Err(Failure::refused(error.to_string()).next(error.next()));
             }
@@ -158,8 +159,9 @@ pub fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let configurations = study.configurations.iter();
     let mut all = Stack::named_twice(configurations.map(|one| &one.stack), &host);
+    let machine = Inspection::new(&host, wipe);
     for configuration in &study.configurations {
-        for danger in configuration.stack.dangers(&host, wipe) {
+        for danger in configuration.stack.dangers(&machine) {
             // Configurations often name the same disk.
             if !all.contains(&danger) {
                 all.push(danger);

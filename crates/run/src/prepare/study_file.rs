@@ -191,12 +191,49 @@ pub fn parse(name: &str, text: &[u8]) -> Result<Study, Failure> {
     study::parse(name, text, &Kinds::real()).map_err(refused)
 }
 
-/// A study that a command made, or every error in it.
+/// What the user typed that became a word of a study.
+pub struct TypedWord {
+    /// The option, as it is named in an error.
+    pub option: String,
+    /// Advice in place of that on a study; `None` if that holds for the option, too.
+    pub next: Option<String>,
+}
+
+impl From<&str> for TypedWord {
+    fn from(option: &str) -> Self {
+        Self {
+            option: option.to_owned(),
+            next: None,
+        }
+    }
+}
+
+/// A study that a command made, or every error in it. `typed` names the option that a word of it came from: the user
+/// wrote that, and no line of the study.
 ///
 /// # Errors
 /// It is not valid.
-pub fn made(name: &str, table: StudyTable) -> Result<Study, Failure> {
-    study::made(name, table, &Kinds::real()).map_err(refused)
+pub fn made(
+    name: &str,
+    table: StudyTable,
+    typed: &dyn Fn(&[&str]) -> Option<TypedWord>,
+) -> Result<Study, Failure> {
+    study::made(name, table, &Kinds::real()).map_err(|errors| {
+        let said = errors.into_iter().map(|error| {
+            let words: Vec<&str> = error.words.iter().map(String::as_str).collect();
+            let (message, help) = (error.refusal.message, error.refusal.help);
+            match typed(&words) {
+                Some(TypedWord { option, next }) => {
+                    (format!("{option}: {message}"), next.unwrap_or(help))
+                }
+                None => (message, help),
+            }
+        });
+        let (said, mut next): (Vec<String>, Vec<String>) = said.unzip();
+        next.retain(|help| !help.is_empty());
+        next.dedup();
+        Failure::refused(said.join("\n       ")).next(next.join("; "))
+    })
 }
 
 fn refused(errors: Vec<StudyError>) -> Failure {

@@ -156,7 +156,10 @@ impl Coordinator<'_> {
         match left {
             0 => return Some("no configuration is left: all failed, see their errors"),
             1 if compares => {
-                return Some("one configuration is left: the others failed, see their errors");
+                // Where others were beaten, the last one is measured for what it must meet.
+                let failed = self.ledger.lock().record().dropped().is_empty();
+                return failed
+                    .then_some("one configuration is left: the others failed, see their errors");
             }
             // None failed, and none was left out: what is compared is there.
             _ if left == self.study.configurations.len() => return None,
@@ -177,7 +180,7 @@ impl Coordinator<'_> {
             return Ok(None);
         }
         let decide = &self.study.decide;
-        let (answer, dropped, whole, before, decided) = {
+        let (answer, dropped, whole, before, decided, open) = {
             let mut ledger = self.ledger.lock();
             let (kept, record) = ledger.looked_at();
             let mut evidence = kept.of(record);
@@ -209,7 +212,8 @@ impl Coordinator<'_> {
                 }
                 None => stops,
             };
-            (look.answer(), dropped, whole, before, decided)
+            let open = look.requires_more();
+            (look.answer(), dropped, whole, before, decided, open)
         };
         for ended in &whole {
             let name = &self.study.workload_heads[ended.workload].name;
@@ -226,8 +230,8 @@ impl Coordinator<'_> {
             })?;
         }
         self.watcher.looked(&answer);
-        // One that is alone because the others failed has not won.
-        let one_left = self.live().len() == 1 && answer.state != State::TooFew;
+        // One that is alone because the others failed has not won, and what it must meet is asked on.
+        let one_left = self.live().len() == 1 && answer.state != State::TooFew && !open;
         let won = || !self.ledger.lock().record().dropped().is_empty();
         let winner = self.study.crash.is_none() && one_left && won();
         // Stopped, but not answered: a script must not take it for an answer.
@@ -242,13 +246,15 @@ impl Coordinator<'_> {
     fn time_left(&self, done: u32) -> TimeLeft {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let lays_out = done == 1 && self.study.policy.provision == Provision::Once;
+        let lays_out = self.study.policy.provision == Provision::Once;
         TimeLeft {
             allowed_s: self.study.decide.time_max_ns as f64 / 1e9,
             spent_s: ledger.spent_seconds(),
             rounds_s: record.round_times().iter().map(|it| it.seconds).collect(),
             first_trials_s: lays_out.then(|| {
-                let trials = record.trials().map(|trial| trial.elapsed_ns);
+                // Asked for after the first round alone.
+                let trials = record.trials().take_while(|_| done <= 1);
+                let trials = trials.map(|trial| trial.elapsed_ns);
                 trials.sum::<u64>() as f64 / 1e9
             }),
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::Broken;
-use stackrace_base::event::{Event, LogLine};
+use stackrace_base::event::{Ended, Event, LogLine, Observation, WorkDone};
 use stackrace_judge::verdict::KeptEvidence;
+use stackrace_load::programs::other_work;
 use stackrace_results::record::{Index, Log, Record, RecordError};
 
 /// Keeper of every event of a run.
@@ -33,11 +34,10 @@ impl Ledger {
         let mut index = index
             .map_err(|error| trouble = Some(error.to_string()))
             .ok();
-        let run = record.head.run.clone();
         // An execution that was killed may have written lines that the index missed.
         for line in &record.lines {
             if let Some(open) = &mut index
-                && let Err(error) = open.note(&run, line)
+                && let Err(error) = open.note(&record.head, line)
             {
                 trouble = Some(error.to_string());
                 index = None;
@@ -92,7 +92,10 @@ impl Ledger {
     ///
     /// # Errors
     /// The log could not be written.
-    pub fn append(&mut self, event: Event) -> Result<(), RecordError> {
+    pub fn append(&mut self, mut event: Event) -> Result<(), RecordError> {
+        if let Event::Trial(trial) = &mut event {
+            refuse_other_work(&self.record, trial);
+        }
         if let Some(text) = self.log.clock_was_set() {
             self.write(Event::Warned { text })?;
         }
@@ -102,7 +105,7 @@ impl Ledger {
     fn write(&mut self, event: Event) -> Result<(), RecordError> {
         let line = self.log.append(event)?;
         if let Some(index) = &mut self.index
-            && let Err(error) = index.note(&self.record.head.run, &line)
+            && let Err(error) = index.note(&self.record.head, &line)
         {
             self.index_trouble = Some(error.to_string());
             self.index = None;
@@ -122,6 +125,34 @@ impl Ledger {
     /// It was moved, with all its lines, or removed.
     pub fn in_place(&self) -> Result<(), RecordError> {
         self.log.in_place()
+    }
+}
+
+/// Fails a trial whose program did other work than on record: in an earlier execution, or on another machine. Processes
+/// compare only their own trials.
+fn refuse_other_work(record: &Record, trial: &mut Observation) {
+    if trial.ended != Ended::Complete {
+        return;
+    }
+    let works = |trial: &'_ Observation| -> Vec<WorkDone> {
+        let works = trial
+            .phases
+            .iter()
+            .filter_map(|phase| phase.work.as_deref());
+        works.cloned().collect()
+    };
+    for own in works(trial) {
+        let complete = record.trials().filter(|it| it.ended == Ended::Complete);
+        let mut known = complete.flat_map(works);
+        let Some(first) = known.find(|known| known.command == own.command) else {
+            continue;
+        };
+        if let Some(error) = other_work("its program", &first.results, &own.results) {
+            trial.ended = Ended::Failed { error };
+            // Figures of other work are no figures of this one.
+            trial.metrics.fill(None);
+            return;
+        }
     }
 }
 
@@ -147,5 +178,44 @@ impl SharedLedger {
     pub fn tell(&self, event: Event) -> Result<(), Broken> {
         let written = self.lock().append(event);
         written.map_err(|error| Broken(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::Fact;
+    use stackrace_results::record::sample;
+
+    /// The first trial of a record, as one whose program says that it wrote blocks of this size.
+    fn trial(of: &Record, command: &str, block: &str) -> Observation {
+        let mut trial = of.trials().next().unwrap().clone();
+        trial.phases[0].work = Some(Box::new(WorkDone {
+            command: command.to_owned(),
+            results: vec![vec![Fact::new("bs", block)]],
+        }));
+        trial
+    }
+
+    #[test]
+    fn a_trial_of_other_work_than_on_record_fails_whichever_process_measured_it() {
+        let mut record = sample::record(&sample::small());
+        let first = Event::Trial(Box::new(trial(&record, "dd", "4k")));
+        let line = LogLine {
+            event: first,
+            ..record.lines[0].clone()
+        };
+        record.push(line);
+        let told = |command, block| {
+            let mut own = trial(&record, command, block);
+            refuse_other_work(&record, &mut own);
+            own
+        };
+        assert_eq!(told("dd", "4k").ended, Ended::Complete);
+        assert_eq!(told("another command", "64k").ended, Ended::Complete);
+        let refused = told("dd", "64k");
+        let why = refused.ended.error().unwrap_or_default();
+        assert!(why.contains("bs=64k instead of 4k"), "{why}");
+        assert!(refused.metrics.iter().all(Option::is_none));
     }
 }

@@ -10,7 +10,6 @@ use super::trial::{Before, Trial};
 use stackrace_base::event::{
     AWAY_SHARE, Ended, Event, ExchangedStorage, FailureCause, Observation, Promised,
 };
-use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
 use stackrace_machine::journal::{EntryId, Undo};
@@ -429,18 +428,7 @@ pub(super) fn not_watched(trial: &Observation) -> Option<String> {
     if trial.ended != Ended::Complete || away.share() <= AWAY_SHARE {
         return None;
     }
-    let (what, ns) = match away.suspended_ns > away.paused_ns {
-        true => ("the machine was suspended", away.suspended_ns),
-        false => ("the program was stopped", away.paused_ns),
-    };
-    let on = match away.host {
-        "" => String::new(),
-        host => format!(" on {host}"),
-    };
-    Some(format!(
-        "{what}{on} for {} while it measured",
-        unit::time_ns(ns as f64)
-    ))
+    Some(format!("{} while it measured", away.said()?))
 }
 
 #[cfg(test)]

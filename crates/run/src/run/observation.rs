@@ -1,11 +1,11 @@
 //! What a phase measured, as it is recorded.
 
-use stackrace_engine::{Op, OpOutcome, PhaseOutcome, Timing};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, ProgramWork, Timing};
 
 use stackrace_base::event::histogram::{encoded, p999};
 use stackrace_base::event::{
-    Counted, Observation, OperationObservation, PhaseObservation, ThreadOperation,
-    TimingObservation,
+    Counted, Fact, Observation, OperationObservation, PhaseObservation, ThreadOperation,
+    TimingObservation, WorkDone,
 };
 use stackrace_load::workload::Workload;
 use stackrace_machine::observe;
@@ -90,6 +90,18 @@ pub(super) fn phase_observation(
             .map(|thread| thread.ops.iter().map(thread_operation).collect())
             .collect(),
         told: outcome.told.clone(),
+        work: outcome.work.as_ref().map(|work| Box::new(done(work))),
+    }
+}
+
+fn done(work: &ProgramWork) -> WorkDone {
+    let facts = |of: &Vec<(String, String)>| {
+        let facts = of.iter();
+        facts.map(|(name, value)| Fact::new(name, value)).collect()
+    };
+    WorkDone {
+        command: work.command.clone(),
+        results: work.results.iter().map(facts).collect(),
     }
 }
 

@@ -13,6 +13,7 @@ use stackrace_base::event::{Counted, Ended};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_load::workload::Workload;
+use stackrace_machine::host::process;
 use stackrace_machine::observe::{Pulse, Snapshot};
 
 /// Things that are observed around a phase.
@@ -182,7 +183,7 @@ impl Counters {
         devices.dedup();
         Self {
             before: counts.then(|| Snapshot::take(&devices)),
-            pulse: pulses.then(Pulse::begin),
+            pulse: pulses.then(|| Pulse::begin(process::stopped)),
             devices,
         }
     }

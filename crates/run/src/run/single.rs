@@ -7,9 +7,9 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::Interrupt;
 use super::runner::{Observed, Stages, carry_out, failed};
-use stackrace_base::event::{Counted, Ended};
+use stackrace_base::event::{Counted, Ended, FailureCause};
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_load::workload::{Place, Workload};
+use stackrace_load::workload::{Place, Workload, WorkloadError, cause_of_operation};
 
 /// A trial of one workload, in one place.
 #[derive(Clone, Copy)]
@@ -57,6 +57,8 @@ pub struct SingleOutcome {
     pub outcomes: Vec<PhaseOutcome>,
     /// Complete, or the reason why it went no further.
     pub ended: Ended,
+    /// Cause of a failure as the system gave it; `None` if nothing failed, or it is not known as a value.
+    pub cause: Option<FailureCause>,
     /// The reason why something that the workload started could not be ended; `None` if all was.
     pub left: Option<String>,
 }
@@ -73,6 +75,7 @@ impl SingleTrial<'_> {
                 laid_out_ns: 0,
                 outcomes: Vec::new(),
                 ended: Ended::Complete,
+                cause: None,
                 left: None,
             },
         };
@@ -103,6 +106,12 @@ impl SingleStages<'_> {
             ..Place::alone(self.trial.directory, self.trial.seed, &self.ledger, control)
         }
     }
+
+    /// The end of the trial in this trouble, whose cause is kept.
+    fn failed(&mut self, trouble: WorkloadError) -> Ended {
+        self.done.cause.clone_from(&trouble.cause);
+        failed(trouble)
+    }
 }
 
 impl Stages for SingleStages<'_> {
@@ -124,7 +133,7 @@ impl Stages for SingleStages<'_> {
         let began = SystemClock.now_ns();
         let prepared = self.trial.workload.prepare(&self.place(control));
         self.done.laid_out_ns = SystemClock.now_ns().saturating_sub(began);
-        prepared.map_err(failed)
+        prepared.map_err(|trouble| self.failed(trouble))
     }
 
     fn settle(&mut self, phase: usize) -> Result<(), Ended> {
@@ -138,7 +147,9 @@ impl Stages for SingleStages<'_> {
 
     fn measure(&mut self, phase: usize, control: &Arc<Control>) -> Result<PhaseOutcome, Ended> {
         let measured = self.trial.workload.measure(phase, &self.place(control));
-        measured.map_err(failed)
+        let outcome = measured.map_err(|trouble| self.failed(trouble))?;
+        self.done.cause = outcome.error.as_ref().and_then(cause_of_operation);
+        Ok(outcome)
     }
 
     fn note(

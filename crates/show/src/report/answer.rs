@@ -48,6 +48,9 @@ fn rounds(answer: &RunAnswer) -> String {
     answer.rounds.to_string()
 }
 
+/// Said of each answer to what the study did not ask.
+const CHOSEN_AFTER: &str = "Chosen after the run, so exploratory.";
+
 /// Reliability of the sentences.
 fn worth(answer: &RunAnswer) -> Option<String> {
     if answer.imported {
@@ -57,16 +60,21 @@ fn worth(answer: &RunAnswer) -> Option<String> {
         );
     }
     let confidence = content::share(answer.confidence);
-    let together = match answer.family {
-        1 => format!("The interval holds with {confidence} confidence"),
-        n => format!("All {n} intervals hold together with {confidence} confidence"),
+    let all = answer.comparisons.len();
+    let given = answer.comparisons.iter().filter(|c| c.lacking.is_none());
+    let together = match (given.count(), answer.family) {
+        (0, _) if all == 0 => return None,
+        (0, _) => return answer.chosen_after.then(|| CHOSEN_AFTER.to_owned()),
+        (1, 1) => format!("The interval holds with {confidence} confidence"),
+        (given, _) if given < all => {
+            format!("The intervals that are given hold together with {confidence} confidence")
+        }
+        (_, n) => format!("All {n} intervals hold together with {confidence} confidence"),
     };
     // The study's own question has its confidence in its sentence.
-    answer.chosen_after.then(|| {
-        format!(
-            "Chosen after the run, so exploratory. {together}. Valid only if chosen before seeing results."
-        )
-    })
+    answer
+        .chosen_after
+        .then(|| format!("{CHOSEN_AFTER} {together}. Valid only if chosen before seeing results."))
 }
 
 fn comparisons(answer: &RunAnswer) -> TextTable {
@@ -86,5 +94,43 @@ fn comparisons(answer: &RunAnswer) -> TextTable {
             .to_vec(),
         text: vec![1, 4],
         rows: answer.comparisons.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_base::event::Event;
+    use stackrace_judge::verdict::{Question, ask};
+    use stackrace_results::record::sample;
+
+    /// What is said of the reliability of the answer on a metric that these configurations lack.
+    fn reliability(lack: &[usize]) -> String {
+        let mut record = sample::record(&sample::small());
+        for line in &mut record.lines {
+            if let Event::Trial(trial) = &mut line.event
+                && lack.contains(&trial.workload)
+            {
+                trial.metrics[3] = None;
+            }
+        }
+        let question = Question {
+            metric: Some("read latency p99".to_owned()),
+            ..Question::default()
+        };
+        worth(&ask(&[record], &question).unwrap()[0]).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_said_to_hold_where_there_is_no_interval() {
+        let none = reliability(&[0, 1, 2]);
+        assert!(!none.contains("hold"), "{none}");
+        let two = reliability(&[0]);
+        assert!(
+            two.contains("The intervals that are given hold together"),
+            "{two}"
+        );
+        let all = reliability(&[]);
+        assert!(all.contains("All 3 intervals hold together"), "{all}");
     }
 }

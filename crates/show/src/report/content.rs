@@ -269,11 +269,14 @@ pub(super) fn overall_texts(row: &ConfigurationRow) -> [String; 2] {
     match row.overall {
         Some(_) if row.baseline => ["1", "baseline"].map(str::to_owned),
         // After one or two rounds there is an estimate, and no interval.
-        Some(so_far) if row.too_few => {
-            [figure::ratio(so_far.estimate), "too few rounds".to_owned()]
-        }
-        None if row.too_few => [figure::MISSING, "too few rounds"].map(str::to_owned),
-        overall => figure::ratio_texts(overall),
+        overall => match row.lacking {
+            Some(lacking) => {
+                let so_far = overall.map(|so_far| figure::ratio(so_far.estimate));
+                let so_far = so_far.unwrap_or_else(|| figure::MISSING.to_owned());
+                [so_far, lacking.brief().to_owned()]
+            }
+            None => figure::ratio_texts(overall),
+        },
     }
 }
 
@@ -537,7 +540,7 @@ fn beside_row(row: &BesideRow) -> TextRow {
     let inside = match row.inside {
         Some(true) => "yes",
         Some(false) => "no",
-        None => "too few rounds",
+        None => "no interval",
     };
     let [ratio, interval] = figure::ratio_texts(row.ratio);
     TextRow::of(vec![

@@ -74,4 +74,6 @@ pub fn by_name(name: &str) -> Option<&'static ReportForm> {
 }
 
 #[cfg(test)]
+mod required_tests;
+#[cfg(test)]
 mod tests;

@@ -68,9 +68,12 @@ pub fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Styl
 
 /// Columns of the words in the margin.
 const MARGIN: usize = 9;
-/// Lines of the sentence and of the notes on a brief page.
+/// Lines of the sentence and of the notes on a brief page, and of the notes where lines are short.
 const SENTENCE_LINES: usize = 5;
 const NOTES_LINES: usize = 2;
+const NOTES_LINES_NARROW: usize = 3;
+/// Columns below which lines are short.
+const NARROW: usize = 72;
 
 /// The part that fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as
 /// many of the details as there is room for, and where the rest is.
@@ -84,7 +87,11 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
             1 => String::new(),
             all => format!("; {} more", figure::counted(all - 1, "note")),
         };
-        tail.labelled_and("note", Style::Strong, (first, &more), NOTES_LINES);
+        let most = match tail.width < NARROW {
+            true => NOTES_LINES_NARROW,
+            false => NOTES_LINES,
+        };
+        tail.labelled_and("note", Style::Strong, (first, &more), most);
     }
     let all = again(&["report", &record.head.run]);
     tail.command("figures", &all);
@@ -97,19 +104,29 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     let text = content::facts(record, verdict).join(" · ");
     facts.labelled_at_most("", Style::Plain, &text, 3);
     // One line says how many sentences are left out.
-    let left_out = usize::from(!verdict.details.is_empty());
+    let kept = asked(verdict);
+    let left_out = usize::from(verdict.details.len() > kept);
     let room = lines_max.saturating_sub(tail.lines() + answer.lines() + facts.lines() + left_out);
     let ranking = ranking(record, verdict, options, room);
     answer.details(
         verdict,
         options,
-        left_out + room.saturating_sub(ranking.lines()),
+        (kept, left_out + room.saturating_sub(ranking.lines())),
     );
     let mut text = answer.text;
     for part in [facts.text, ranking.text, tail.text] {
         text.append(part);
     }
     text
+}
+
+/// Number of further sentences that are shown however few lines there are: what is required of one configuration is what
+/// was asked.
+fn asked(verdict: &Verdict) -> usize {
+    match verdict.configurations.len() {
+        1 => verdict.required.len().min(verdict.details.len()),
+        _ => 0,
+    }
 }
 
 /// The overall table, or that of the only workload, with as many rows as fit.
@@ -220,18 +237,23 @@ impl Page {
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
     }
 
-    /// As many further sentences as fit so many lines, and how many do not.
-    fn details(&mut self, verdict: &Verdict, options: &ReportOptions, mut room: usize) {
+    /// The first sentences that must be `kept`, as many more as fit into the `room`, and how many do not.
+    fn details(
+        &mut self,
+        verdict: &Verdict,
+        options: &ReportOptions,
+        (kept, mut room): (usize, usize),
+    ) {
         for (at, detail) in verdict.details.iter().enumerate() {
             let mut one = Self::new(options);
             one.labelled("", Style::Plain, detail);
             let left = verdict.details.len() - at - 1;
-            if one.lines() + usize::from(left > 0) > room {
+            if at >= kept && one.lines() + usize::from(left > 0) > room {
                 let more = format!("{} more with the figures", left + 1);
                 self.labelled("", Style::Plain, &more);
                 break;
             }
-            room -= one.lines();
+            room = room.saturating_sub(one.lines());
             self.text.append(one.text);
         }
     }

@@ -17,6 +17,9 @@ const SLICE_NS_RANGE: std::ops::RangeInclusive<u64> = 10_000_000..=1_000_000_000
 /// Most rounds that can be asked for.
 pub const ROUNDS_MAX: u32 = 10_000;
 
+/// Confidence that may be asked for: below, a coin would do; above, no number of rounds that is measured would.
+pub const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
+
 /// Reads `[decide]`, its comparison left out.
 ///
 /// # Errors
@@ -31,7 +34,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         ));
     }
     let confidence = words.share("confidence")?;
-    if !(0.5..=0.9999).contains(&confidence) {
+    if !CONFIDENCE.contains(&confidence) {
         return Err(Refusal::at(
             words.span_of("confidence"),
             "confidence lies between 50 % and 99.99 %",

@@ -54,6 +54,33 @@ pub(super) enum ItemKind {
     Unusable(&'static str),
 }
 
+/// The word that stands at a place, behind those of the tables around it; empty if there is none.
+pub(super) fn words_at(fields: &[Field], place: &Span) -> Vec<String> {
+    fn find(fields: &[Field], at: usize, words: &mut Vec<String>) -> bool {
+        fields.iter().any(|field| {
+            words.push(field.name.clone());
+            // A table with a header has its words outside of its own place.
+            let found = within(&field.item, at, words)
+                || field.name_span.contains(&at)
+                || field.item.span.contains(&at);
+            if !found {
+                words.pop();
+            }
+            found
+        })
+    }
+    fn within(item: &Item, at: usize, words: &mut Vec<String>) -> bool {
+        match &item.node {
+            ItemKind::Table(fields) => find(fields, at, words),
+            ItemKind::List(items) => items.iter().any(|item| within(item, at, words)),
+            ItemKind::Value(_) | ItemKind::Unusable(_) => false,
+        }
+    }
+    let mut words = Vec::new();
+    find(fields, place.start, &mut words);
+    words
+}
+
 /// Reads TOML.
 ///
 /// # Errors

@@ -40,6 +40,9 @@ pub struct StudyError {
     pub refusal: Refusal,
     /// Other places that belong to it, and why.
     pub context: Vec<(Span, String)>,
+    /// The word that it is about, behind those of the tables around it (`decide`, `margin`), of a study that was made:
+    /// its user knows what was asked for, and not the text.
+    pub words: Vec<String>,
 }
 
 impl StudyError {
@@ -66,6 +69,7 @@ impl StudyError {
             text: text.clone(),
             refusal,
             context,
+            words: Vec::new(),
         }
     }
 

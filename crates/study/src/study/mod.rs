@@ -37,7 +37,7 @@ mod tests;
 
 pub use asked::{AskedDrive, in_places, on_drives};
 pub use clients::CLIENTS;
-pub use decide::ROUNDS_MAX;
+pub use decide::{CONFIDENCE, ROUNDS_MAX};
 pub use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub use error::{StudyError, excerpts_fit};
 pub use jobs::{JobReader, with_jobs};

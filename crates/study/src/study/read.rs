@@ -70,8 +70,16 @@ pub fn made(name: &str, table: StudyTable, kinds: &Kinds<'_>) -> Result<Study, V
     if text.len() > TEXT_MAX {
         return Err(too_long(name, text.len()));
     }
+    let written = fields.clone();
     let study = Reader::read(name, &text, fields, kinds);
-    study.map_err(|findings| error::listed(name, &text, findings))
+    study.map_err(|findings| {
+        let mut errors = error::listed(name, &text, findings);
+        for error in &mut errors {
+            let place = error.refusal.span.as_ref();
+            error.words = place.map_or_else(Vec::new, |place| document::words_at(&written, place));
+        }
+        errors
+    })
 }
 
 fn too_long(name: &str, bytes: usize) -> Vec<StudyError> {

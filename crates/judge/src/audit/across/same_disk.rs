@@ -1,6 +1,7 @@
 //! Configurations that use the same disk at the same time, or of which one lies on the other.
 
 use stackrace_base::event::FactFigure;
+use stackrace_base::unit;
 use std::collections::BTreeSet;
 
 use super::difference::{RunReading, Unlike};
@@ -78,17 +79,16 @@ fn backing(above: &str, below: &str, device: &str) -> Unlike {
 
 fn one_disk(run: &RunReading<'_>, device: &str, on_it: &BTreeSet<usize>) -> Unlike {
     let names: Vec<&str> = on_it.iter().map(|at| run.name(*at)).collect();
-    // Two are written `a and b`, more `a, b and c`: all of them, as each may be the one in the way.
-    let (last, others) = names.split_last().unwrap_or((&"", &[]));
-    let slow = match others {
-        [_] => "the other",
+    // All of them: each may be the one in the way.
+    let slow = match names.as_slice() {
+        [_, _] => "the other",
         _ => "the others",
     };
     Unlike {
         check: "one disk",
         sentence: format!(
-            "{} and {last} were on one disk at the same time ({device}): while it writes the data of one, {slow} must wait, so a difference may come from that",
-            others.join(", ")
+            "{} were on one disk at the same time ({device}): while it writes the data of one, {slow} must wait, so a difference may come from that",
+            unit::listed_names(&names)
         ),
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::verdict::Interval;
+use crate::verdict::lacking::Lacking;
 use stackrace_base::event::MetricHead;
 
 /// The change a gate lets pass, and the figures it looks at.
@@ -70,6 +71,9 @@ pub struct FigureAnswer {
     pub metric: Option<MetricHead>,
     /// Over the baseline, oriented so that above 1 is better; `None` if there are too few values.
     pub ratio: Option<Interval>,
+    /// What is missing for a ratio; `None` if there is one.
+    #[serde(skip)]
+    pub(in crate::verdict) lacking: Option<Lacking>,
     /// Share by which the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the interval,
     /// so that no pass rests on figures that are too coarse for it.
     pub resolution: f64,

@@ -28,11 +28,7 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
         1 => on(answer),
         n => format!("{}, the worst of {n}", on(answer)),
     };
-    let found = match answer.ratio {
-        Some(ratio) => format!("{} {place}", range(ratio)),
-        None if gate.paired => format!("too few rounds for an interval {place}"),
-        None => format!("too few runs for an interval {place}"),
-    };
+    let found = found(gate, answer, &place);
     let told = match gate.outcome {
         GateOutcome::Passed => format!("{b} is not more than {by} worse than {a}: {found}"),
         GateOutcome::Worse => format!("{b} is more than {by} worse than {a}: {found}"),
@@ -42,18 +38,8 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
             let most = most
                 .reduce(|x, y| x.zip(y).map(|(x, y)| x.max(y)))
                 .flatten();
-            let outlook = match (most, answer.ratio) {
-                // Figures of larger steps than what is asked about.
-                (None, Some(ratio)) if hidden(ratio, answer.resolution, gate.worse_than) => {
-                    format!(
-                        "the figures are known to {} only, and no number of {} changes that",
-                        unit::percent_rounded(answer.resolution, unit::Rounded::Up),
-                        if gate.paired { "rounds" } else { "runs" },
-                    )
-                }
-                _ => outlook(gate.paired, most),
-            };
-            format!("{b} may be more than {by} worse than {a}: {found}; {outlook}")
+            let outlook = outlook(gate, answer, most);
+            format!("{b} may be more than {by} worse than {a}: {found}{outlook}")
         }
     };
     let paired = if gate.paired { "" } else { ", unpaired" };
@@ -75,15 +61,36 @@ fn runs(side: &GateSide) -> String {
     }
 }
 
-fn outlook(paired: bool, more: Option<u32>) -> String {
-    let (one, many) = match paired {
+/// What was found on the figure that stands for all, at its place.
+fn found(gate: &GateAnswer, answer: &FigureAnswer, place: &str) -> String {
+    match (answer.ratio, answer.lacking) {
+        (Some(ratio), _) => format!("{} {place}", range(ratio)),
+        // Of separate runs each is one value, so that it is runs they lack.
+        (None, Some(lacking)) if gate.paired || !lacking.takes_rounds() => {
+            format!("{place}: {}", lacking.words())
+        }
+        (None, _) => format!("too few runs for an interval {place}"),
+    }
+}
+
+/// What would decide, behind what was found.
+fn outlook(gate: &GateAnswer, answer: &FigureAnswer, more: Option<u32>) -> String {
+    let (one, many) = match gate.paired {
         true => ("round", "rounds"),
         false => ("run of each", "runs of each"),
     };
-    match more {
-        Some(1) => format!("1 more {one} might decide"),
-        Some(more) => format!("about {more} more {many} would decide"),
-        None => format!("too close to the limit for any number of {many}"),
+    match (more, answer.ratio) {
+        (Some(1), _) => format!("; 1 more {one} might decide"),
+        (Some(more), _) => format!("; about {more} more {many} would decide"),
+        // Figures of larger steps than what is asked about.
+        (None, Some(ratio)) if hidden(ratio, answer.resolution, gate.worse_than) => format!(
+            "; the figures are known to {} only, and no number of {} changes that",
+            unit::percent_rounded(answer.resolution, unit::Rounded::Up),
+            if gate.paired { "rounds" } else { "runs" },
+        ),
+        (None, Some(_)) => format!("; too close to the limit for any number of {many}"),
+        // What would help is said with what is lacking.
+        (None, None) => String::new(),
     }
 }
 

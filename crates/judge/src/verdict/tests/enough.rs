@@ -235,3 +235,40 @@ fn an_answer_on_memory_begins_with_what_is_lost() {
         "a lies in memory: nothing there is kept when the machine is switched off. a meets it: ";
     assert!(said.starts_with(first), "{said}");
 }
+
+#[test]
+fn a_figure_has_the_interval_that_its_requirement_was_judged_by_and_no_other() {
+    let verdict = verdict(8.0, 1);
+    let cell = &verdict.configurations[0].cells[0];
+    assert_eq!(cell.metric, verdict.required[0].metric);
+    assert_eq!(cell.value, verdict.required[0].value);
+    assert!(cell.value.is_some());
+}
+
+#[test]
+fn a_slowest_second_of_less_than_a_second_never_meets_a_bound() {
+    let mut head = asked(&[&["a"]]);
+    let name = stackrace_base::video::WRITE_SLOWEST;
+    head.workloads[0].metrics[0] = MetricHead::new(name, "B/s", Better::Higher);
+    let answered = |least: f64, elapsed_ns: u64| {
+        let mut head = head.clone();
+        head.decide.required[0].limit = BoundSide::AtLeast;
+        head.decide.required[0].bound = least;
+        let mut data = devices(&[100.0], 1);
+        for one in &mut data {
+            let mut phase = trial().phases.remove(0);
+            phase.elapsed_ns = elapsed_ns;
+            one.phases = vec![phase];
+        }
+        let verdict = judge(&evidence(&head, &data, 20));
+        (verdict.enough(), verdict.sentence)
+    };
+    assert_eq!(answered(50e6, 1_000_000_000).0, Some(Enough::Meets));
+    assert_eq!(answered(200e6, 130_000_000).0, Some(Enough::Fails));
+    let (enough, said) = answered(50e6, 130_000_000);
+    assert_eq!(enough, Some(Enough::Open));
+    assert!(
+        said.contains("a phase lasted only 130 ms, and it takes a second"),
+        "{said}"
+    );
+}

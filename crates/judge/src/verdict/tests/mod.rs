@@ -13,6 +13,7 @@ use stackrace_base::event::{
 
 mod enough;
 mod kept;
+mod lacking;
 mod order;
 mod rule;
 mod slices;

@@ -384,6 +384,19 @@ fn one_of_two_that_failed_leaves_what_was_found_before() {
     );
 }
 
+/// The round of the failure was finished, and holds nothing of what failed.
+#[test]
+fn the_rounds_before_a_failure_are_counted_alike_while_the_run_goes_on_and_when_it_ended() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3][t]);
+    failed(data.last_mut().unwrap());
+    let mut proof = evidence(&head, &data, 8);
+    proof.dropped = vec![(1, 7)];
+    let under_way = Look::at(&proof).answer().sentence;
+    assert!(under_way.contains(", 7 rounds"), "{under_way}");
+    assert_eq!(judge(&proof).sentence, under_way);
+}
+
 /// Rounds go where something is open: all workloads while the overall question is, then the open ones.
 #[test]
 fn rounds_go_to_the_workloads_that_are_not_decided() {
@@ -422,10 +435,16 @@ fn a_row_says_why_it_has_no_figure() {
     let mut proof = evidence(&head, &data, 2);
     proof.dropped = vec![(2, 0)];
     let rows = judge(&proof).configurations;
-    let said = |row: usize| (rows[row].baseline, rows[row].too_few, rows[row].left());
+    let said = |row: usize| {
+        (
+            rows[row].baseline,
+            rows[row].lacking.is_some(),
+            rows[row].left(),
+        )
+    };
     assert_eq!(said(0), (true, false, None));
     assert_eq!(said(1), (false, true, None));
-    assert!(!rows[2].baseline && !rows[2].too_few);
+    assert!(!rows[2].baseline && rows[2].lacking.is_none());
     let left = rows[2].left().unwrap();
     assert_eq!(left.to_string(), "failed in the first round");
     assert_eq!(left.short(), "failed");

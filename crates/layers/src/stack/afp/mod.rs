@@ -5,23 +5,24 @@
 //! for each one made, renamed or deleted. Where it lies is what this layer varies: beside the files,
 //! on a disk of its own, or in memory.
 
-use crate::stack::common::words::{
-    OptionValue::{Amount, OneOf},
-    Words,
-};
-use crate::stack::common::{
-    filesystem, line,
-    share::{self, Ends, Share, Shared},
-};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
 use crate::stack::{ext, lab_disks};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::share::{self, Ends, Share, Shared};
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Amount, OneOf},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line,
+};
 use stackrace_machine::host::imagined::{Tool, World, last, word};
-use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv};
+use stackrace_machine::host::{
+    Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv, argv_at,
+};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -131,38 +132,25 @@ pub(super) const KIND: LayerKind = LayerKind {
         ..Package::new("netatalk", &["netatalk"])
     }],
     imagined: &[
-        Tool {
-            name: "netatalk",
-            run: |world, _| world.start("netatalk", &[PORT, DATABASE_PORT]),
-        },
-        Tool {
-            name: "stackrace",
-            run: imagined_mount,
-        },
+        Tool::new("netatalk", |world, _| {
+            world.start("netatalk", &[PORT, DATABASE_PORT])
+        }),
+        Tool::new("stackrace", imagined_mount),
     ],
-    tried: Tried {
-        shapes: &[
-            &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
-            &[
-                "tmpfs = { size = \"1 MiB\" }",
-                "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "ext4 = {}",
-                "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
-            ],
+    shapes: &[
+        &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
+        &[
+            "tmpfs = { size = \"1 MiB\" }",
+            "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
         ],
-        kills: &[KillStack {
-            name: "afp",
-            disks: ("64 MiB", 1),
-            layers: &["ext4 = {}", "afp = { server = \"{server}\" }"],
-            machines: &[1, 2],
-        }],
-        changes: &["netatalk"],
-        standing: "ours netatalk",
-        ..Tried::NOWHERE
-    },
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "ext4 = {}",
+            "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -258,7 +246,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Share for Afp {
-    const KIND: &'static str = "afp";
+    const KIND: &'static LayerKind = &KIND;
     type Served = Kept;
 
     fn asked(&self) -> String {
@@ -276,37 +264,35 @@ impl Share for Afp {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["umount", "ip", "tc"],
             file_system: Some(FUSE),
             part: Some(CLIENT),
-            ..Needs::default()
+            ..Needs::as_root(&["umount", "ip", "tc"], &[])
         }
     }
 
     fn server_needs(&self) -> Needs {
         let own_disk = matches!(self.database, Database::Disk(_));
         Needs {
-            root: true,
-            tools: match own_disk {
-                false => &["netatalk", "chown", "chmod", "mount", "umount", "ip", "tc"],
-                true => &[
-                    "netatalk",
-                    "chown",
-                    "chmod",
-                    "mount",
-                    "umount",
-                    "blkdiscard",
-                    "wipefs",
-                    "mkfs.ext4",
-                    "ip",
-                    "tc",
-                ],
-            },
-            packages: KIND.packages,
             daemons: &SERVERS,
             lab: own_disk,
-            ..Needs::default()
+            ..Needs::as_root(
+                match own_disk {
+                    false => &["netatalk", "chown", "chmod", "mount", "umount", "ip", "tc"],
+                    true => &[
+                        "netatalk",
+                        "chown",
+                        "chmod",
+                        "mount",
+                        "umount",
+                        "blkdiscard",
+                        "wipefs",
+                        "mkfs.ext4",
+                        "ip",
+                        "tc",
+                    ],
+                },
+                KIND.packages,
+            )
         }
     }
 
@@ -334,8 +320,8 @@ impl Share for Afp {
         setup.create_text(&file, &self.configuration(&own, ends))?;
         // The part of the server that has let a guest in reads it again, with that guest's rights.
         let host = setup.host();
-        host.must(&words(["chmod", "0644"], &file))?;
-        setup.start(&SERVERS, &words(["netatalk", "-F"], &file))?;
+        host.must(&argv_at(["chmod", "0644"], &file))?;
+        setup.start(&SERVERS, &argv_at(["netatalk", "-F"], &file))?;
         share::listening(host, "netatalk", PORT)?;
         if !self.options.is_empty() {
             facts.push(Fact::new("options given", self.options.join("; ")));
@@ -356,8 +342,7 @@ impl Share for Afp {
         let root = setup.mount_point()?;
         let at = SocketAddr::new(ends.server, PORT).to_string();
         // Linux has no client for AFP in its kernel: this program serves the mount through FUSE.
-        let mut command = argv(["stackrace", "lab", "mount-afp", &at, SHARE]);
-        command.push(root.clone().into());
+        let command = argv_at(["stackrace", "lab", "mount-afp", &at, SHARE], &root);
         setup.mount_with(command, &root, Memory::No)?;
         let shown = filesystem::mount_facts(setup.host(), &root, FUSE, &[], &[])?;
         // The database is there since the volume was opened.
@@ -386,8 +371,8 @@ impl Afp {
             host.create_dir(directory)?;
         }
         // A guest gets through to the share, and sees nothing else of the directory.
-        host.must(&words(["chmod", "0711"], own))?;
-        host.must(&words(["chown", &format!("{GUEST}:")], &files))?;
+        host.must(&argv_at(["chmod", "0711"], own))?;
+        host.must(&argv_at(["chown", &format!("{GUEST}:")], &files))?;
         // A guest may not go where a run keeps its mounts.
         bind(setup, &files, &share)?;
         match &self.database {
@@ -429,7 +414,7 @@ impl Afp {
     fn lies_where_asked(&self, host: &dyn Host, kept: &Kept) -> Result<Fact, LayerError> {
         let file = kept.file.as_path();
         // An error where the file is missing: its mount would be answered for all the same.
-        host.must(&words(["ls", "-l"], file))?;
+        host.must(&argv_at(["ls", "-l"], file))?;
         let found = host.mount_of(file)?;
         // The file lies in OWN/cnid/SHARE/.AppleDB.
         let own = file.ancestors().nth(4).unwrap_or(file);
@@ -454,15 +439,9 @@ impl Afp {
     }
 }
 
-fn words<const N: usize>(words: [&str; N], path: &Path) -> Vec<OsString> {
-    let mut command = argv(words);
-    command.push(path.into());
-    command
-}
-
 /// Lets a directory be seen at another one.
 fn bind(setup: &mut Setup<'_>, from: &Path, to: &Path) -> Result<(), LayerError> {
-    let mut command = words(["mount", "--bind"], from);
+    let mut command = argv_at(["mount", "--bind"], from);
     command.push(to.into());
     // As if its content were lost: while the server runs it must not be unmounted to settle.
     setup.mount_with(command, to, Memory::Yes)
@@ -479,7 +458,7 @@ fn own_file_system(
     // On a small disk the tool would take blocks of 1 KiB, which are written one by one.
     let format = ["mkfs.ext4", "-q", "-b", "4096", "-E", ext::EXTENDED].map(String::from);
     filesystem::format(setup, &format, |_| Vec::new(), &[device])?;
-    let mut command = words(["mount", "-t", "ext4"], &path);
+    let mut command = argv_at(["mount", "-t", "ext4"], &path);
     command.push(point.into());
     setup.mount_with(command, point, Memory::Yes)?;
     Ok((path, fact))

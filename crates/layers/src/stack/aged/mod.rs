@@ -4,18 +4,18 @@
 //! directory of the workload, and ends with the file system. The same seed gives the same files, byte for byte.
 
 mod profile;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod work;
 
-use crate::stack::common::filesystem;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::Setup;
 use profile::PROFILE;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_engine::extents::pieces_of;
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, filesystem,
+};
 use stackrace_machine::host::{Host, Needs, argv};
 use std::ffi::OsString;
 use std::path::Path;
@@ -51,35 +51,14 @@ pub(super) const FILL: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "fill = { to = \"80 %\" }",
-    parse: |settings| parse("fill", settings, 0.0),
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "xfs = {}",
-            "fill = { to = \"50 %\", profile = \"home-2004\" }",
-        ]],
-        real: &[RealStack {
-            name: "fill",
-            layers: &[
-                "loop = { size = \"96 MiB\" }",
-                "ext4 = {}",
-                "fill = { to = \"50 %\" }",
-            ],
-            device: "loop",
-            expected: &[
-                (2, "full", Expected::Has("50")),
-                (2, "profile", Expected::Has("FAST 2011")),
-                (2, "pieces of a file", Expected::Has("mean ")),
-                (2, "free space", Expected::Has("mean ")),
-            ],
-        }],
-        kills: &[KillStack::on_one(
-            "fill",
-            ("64 MiB", 1),
-            &["ext4 = {}", "fill = { to = \"50 %\" }"],
-        )],
-        ..Tried::NOWHERE
-    },
+    parse: |settings| parse(&FILL, settings, 0.0),
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "xfs = {}",
+        "fill = { to = \"50 %\", profile = \"home-2004\" }",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::FILL,
     ..LayerKind::EMPTY
 };
 
@@ -117,40 +96,29 @@ pub(super) const AGE: LayerKind = LayerKind {
                 "write how full it is, like \"80 %\"",
             ));
         }
-        parse("age", settings, times)
+        parse(&AGE, settings, times)
     },
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "ext4 = {}",
-            "age = { written = 2, profile = \"images\" }",
-        ]],
-        real: &[RealStack {
-            name: "age",
-            layers: &[
-                "loop = { size = \"320 MiB\" }",
-                "xfs = {}",
-                "age = { written = 1, to = \"60 %\" }",
-            ],
-            device: "loop",
-            expected: &[
-                (2, "written", Expected::Has("times the capacity")),
-                (2, "pieces of a file", Expected::Has("mean ")),
-                (2, "free space", Expected::Has("mean ")),
-            ],
-        }],
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "age = { written = 2, profile = \"images\" }",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::AGE,
     ..LayerKind::EMPTY
 };
 
 struct Ageing {
-    kind: &'static str,
+    kind: &'static LayerKind,
     asked: AskedAge,
     profile: &'static str,
 }
 
-fn parse(kind: &'static str, settings: &Settings, times: f64) -> Result<Box<dyn Layer>, Refusal> {
+fn parse(
+    kind: &'static LayerKind,
+    settings: &Settings,
+    times: f64,
+) -> Result<Box<dyn Layer>, Refusal> {
     // Nothing is full to the last block: the file system keeps some.
     let to = settings.share("to")?;
     if to > FULLEST {
@@ -275,7 +243,7 @@ fn mean_free(told: &str) -> Option<u64> {
 }
 
 impl Layer for Ageing {
-    fn kind(&self) -> &'static str {
+    fn of_kind(&self) -> &'static LayerKind {
         self.kind
     }
 
@@ -294,10 +262,6 @@ impl Layer for Ageing {
         }
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Directory
-    }
-
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         let mut kinds = below.iter().map(|layer| layer.kind());
         if let Some(other) = kinds.find(|kind| [FILL.name, AGE.name].contains(kind)) {
@@ -305,7 +269,7 @@ impl Layer for Ageing {
                 "{other} below fills the same file system: leave one of the two out"
             ));
         }
-        filesystem::not_theirs(self.kind, below)
+        filesystem::not_theirs(self.kind(), below)
     }
 
     fn returns(&self) -> bool {
@@ -318,7 +282,7 @@ impl Layer for Ageing {
         _setup: &mut Setup<'_>,
         below: Gives,
     ) -> Result<StandingLayer, LayerError> {
-        Ok(StandingLayer::new(self.kind, Vec::new(), below))
+        Ok(StandingLayer::new(self.kind(), Vec::new(), below))
     }
 
     fn needs(&self) -> Needs {
@@ -333,10 +297,10 @@ impl Layer for Ageing {
         let host = setup.host();
         if !host.is_here() {
             return Err(LayerError::refused(
-                format!("{} works on the machine of the workload alone", self.kind),
+                format!("{} works on the machine of the workload alone", self.kind()),
                 format!(
                     "put {} above the layer that reaches the other machine",
-                    self.kind
+                    self.kind()
                 ),
             ));
         }
@@ -363,7 +327,7 @@ impl Layer for Ageing {
             facts.extend(described(&self.asked, &aged, room));
             facts.extend(free_space(host, &root));
         }
-        Ok(StandingLayer::new(self.kind, facts, Gives::Mounted(root)))
+        Ok(StandingLayer::new(self.kind(), facts, Gives::Mounted(root)))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Writing, rewriting and deleting files by a seed, until a file system is as full and as old as asked.
 
 use crate::stack::aged::profile::Profile;
-use crate::stack::error::LayerError;
 use rustix::fs::{Mode, OFlags, statvfs};
 use stackrace_base::time::{Clock as _, SystemClock};
 use stackrace_base::unit;
 use stackrace_engine::draw::{Draw, derive};
 use stackrace_engine::system::syncfs;
+use stackrace_foundation::foundation::LayerError;
 use stackrace_machine::host::HostError;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};

@@ -1,16 +1,18 @@
 //! Bcachefs on one or more devices, its options read back from the superblock.
 
-use crate::stack::common::words::{
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, Memory, Setup, StandingLayer, Takes,
+    filesystem, options,
+};
 use stackrace_machine::host::imagined::{Signature, Tool, World, complained, last, said, word};
 use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::{OsStr, OsString};
@@ -35,10 +37,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         options::MKFS,
         options::MOUNT,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Directory,
     example: "bcachefs = { replicas = 2, compression = \"lz4\" }",
     words: &[&MKFS, &MOUNT],
@@ -52,30 +51,10 @@ pub(super) const KIND: LayerKind = LayerKind {
         ]),
         ..Package::new("bcachefs-tools", &["bcachefs"])
     }],
-    imagined: &[Tool {
-        name: "bcachefs",
-        run: imagined,
-    }],
+    imagined: &[Tool::new("bcachefs", imagined)],
     reads: &[options_of],
-    tried: Tried {
-        on_devices: &[(2, &["bcachefs = { replicas = 2 }"])],
-        real: &[RealStack {
-            name: "bcachefs",
-            layers: &[
-                "loop = { size = \"256 MiB\", count = 2 }",
-                "bcachefs = { replicas = 2, compression = \"lz4\" }",
-            ],
-            device: "loop",
-            expected: &[(1, "data_replicas", Expected::Is("2"))],
-        }],
-        kills: &[KillStack::on_one(
-            "bcachefs",
-            ("128 MiB", 2),
-            &["bcachefs = { replicas = 2 }"],
-        )],
-        changes: &["bcachefs", "mkfs.bcachefs"],
-        ..Tried::NOWHERE
-    },
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -207,8 +186,8 @@ pub(super) fn options_of(text: &str) -> Vec<Fact> {
 }
 
 impl Layer for Bcachefs {
-    fn kind(&self) -> &'static str {
-        "bcachefs"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -224,19 +203,13 @@ impl Layer for Bcachefs {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: self.replicas,
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(self.replicas)
     }
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["bcachefs", "wipefs", "mount", "umount"],
-            packages: KIND.packages,
             file_system: Some("bcachefs"),
-            ..Needs::default()
+            ..Needs::as_root(&["bcachefs", "wipefs", "mount", "umount"], KIND.packages)
         }
     }
 

@@ -1,24 +1,23 @@
 //! Btrfs on one or more devices, with the profile of its data and metadata read back.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 
-use crate::stack::common::lasting::LastingState;
-use crate::stack::common::words::{
-    OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
-    Words,
-};
-use crate::stack::common::{filesystem, options};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{
-    Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
-};
-use crate::stack::setup::{Memory, Setup};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lasting::LastingState;
+use stackrace_foundation::foundation::words::{
+    OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
+    Words,
+};
+use stackrace_foundation::foundation::{
+    Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, Memory, ON_TWO_DISKS, Origin,
+    Setup, StandingLayer, Takes, filesystem, options,
+};
 use stackrace_machine::host::imagined::Tool;
-use stackrace_machine::host::{Host, Needs, Package, argv};
+use stackrace_machine::host::{Host, Needs, Package, argv, argv_at};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -71,24 +70,15 @@ pub(super) const KIND: LayerKind = LayerKind {
         options::MKFS,
         options::MOUNT,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Directory,
     example: "btrfs = { profile = \"raid1\", compression = \"zstd:3\", mount = [\"noatime\"] }",
     words: &[&MKFS, &MOUNT],
     parse,
     packages: &[Package::new("btrfs-progs", &["mkfs.btrfs", "btrfs"])],
     imagined: &[
-        Tool {
-            name: "mkfs.btrfs",
-            run: imagined::format,
-        },
-        Tool {
-            name: "btrfs",
-            run: imagined::btrfs,
-        },
+        Tool::new("mkfs.btrfs", imagined::format),
+        Tool::new("btrfs", imagined::btrfs),
     ],
     reads: &[|text| {
         let profiles = profile_of(text, "Data").into_iter();
@@ -96,73 +86,15 @@ pub(super) const KIND: LayerKind = LayerKind {
         lines("space", text).into_iter().chain(profiles).collect()
     }],
     over_shell: OverShell::Nearest("native = { file-system = \"btrfs\", size = \"1 GiB\" }"),
-    tried: Tried {
-        shapes: &[
-            &[
-                "loop = { size = \"1 GiB\", count = 4 }",
-                "btrfs = { profile = \"raid10\" }",
-            ],
-            &[ON_TWO_DISKS, "btrfs = { profile = \"raid1\" }"],
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 4 }",
+            "btrfs = { profile = \"raid10\" }",
         ],
-        on_devices: &[(1, &["btrfs = {}"])],
-        real: &[
-            RealStack {
-                name: "btrfs on one disk",
-                layers: &[
-                    "loop = { size = \"130 MiB\", count = 1 }",
-                    "btrfs = { profile = \"single\", compression = \"zstd:5\" }",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "space, Data, single", Expected::There),
-                    (
-                        1,
-                        "mount options in force",
-                        Expected::Has("compress=zstd:5"),
-                    ),
-                ],
-            },
-            RealStack {
-                name: "btrfs on two disks",
-                layers: &[
-                    "loop = { size = \"130 MiB\", count = 2 }",
-                    "btrfs = { profile = \"raid1\", compression = \"zstd:5\" }",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "space, Data, RAID1", Expected::There),
-                    (
-                        1,
-                        "mount options in force",
-                        Expected::Has("compress=zstd:5"),
-                    ),
-                ],
-            },
-            RealStack {
-                name: "btrfs on four disks",
-                layers: &[
-                    "loop = { size = \"130 MiB\", count = 4 }",
-                    "btrfs = { profile = \"raid10\", compression = \"zstd:5\" }",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "space, Data, RAID10", Expected::There),
-                    (
-                        1,
-                        "mount options in force",
-                        Expected::Has("compress=zstd:5"),
-                    ),
-                ],
-            },
-        ],
-        kills: &[KillStack::on_one(
-            "btrfs",
-            ("256 MiB", 2),
-            &["btrfs = { profile = \"raid1\" }"],
-        )],
-        changes: &["mkfs.btrfs"],
-        ..Tried::NOWHERE
-    },
+        &[ON_TWO_DISKS, "btrfs = { profile = \"raid1\" }"],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     data: FileData {
         in_place: false,
         page_cache_alone: true,
@@ -337,8 +269,8 @@ impl Btrfs {
 }
 
 impl Layer for Btrfs {
-    fn kind(&self) -> &'static str {
-        "btrfs"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -359,19 +291,16 @@ impl Layer for Btrfs {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: devices_min(self.data).max(devices_min(self.metadata)),
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(devices_min(self.data).max(devices_min(self.metadata)))
     }
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
-            packages: KIND.packages,
             file_system: Some("btrfs"),
-            ..Needs::default()
+            ..Needs::as_root(
+                &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
+                KIND.packages,
+            )
         }
     }
 
@@ -384,8 +313,7 @@ impl Layer for Btrfs {
         let source = devices[0].path.as_os_str();
         let root = setup.mount("btrfs", source, &given, Memory::No)?;
         // Counters of a file system that is new: any error is of this run.
-        let stats = argv(["btrfs", "device", "stats"].map(OsStr::new));
-        let stats = [stats, vec![root.clone().into()]].concat();
+        let stats = argv_at(["btrfs", "device", "stats"], &root);
         let at = (setup.node, setup.host());
         let state = LastingState::now("the file system", at, stats, devices_at_work)?;
         if let Some(bad) = state.said_other(WITHOUT_ERRORS) {

@@ -1,19 +1,13 @@
 //! Real disks, each named by an id that stays, with its size and model; guarded.
 
-use crate::stack::common::{
-    block,
-    guard::{self, NamedDisk},
-};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{
-    DEVICES_MAX, Danger, Device, Gives, GivesKind, Origin, StandingLayer, Takes,
-};
-use crate::stack::identity::Identity;
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::guard::{self, NamedDisk};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Danger, Device, Gives, GivesKind, Identity, Inspection, Layer, LayerError,
+    LayerKind, Origin, Setup, StandingLayer, Takes, block,
+};
 use stackrace_machine::host::{Host, Needs, local::LocalHost};
 use std::path::Path;
 use std::sync::Arc;
@@ -144,8 +138,8 @@ fn ids_of(name: &str, directory: &Path) -> Vec<String> {
 }
 
 impl Layer for Disks {
-    fn kind(&self) -> &'static str {
-        "devices"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -161,37 +155,29 @@ impl Layer for Disks {
         format!("all that is on {} is lost", disks.join(", "))
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Nothing
-    }
-
     fn devices_given(&self) -> Option<usize> {
         Some(self.disks.len())
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["wipefs", "blkid", "blkdiscard"],
-            ..Needs::default()
-        }
+        Needs::as_root(&["wipefs", "blkid", "blkdiscard"], &[])
     }
 
     fn disks(&self) -> &[Identity] {
         &self.disks
     }
 
-    fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
         let mut dangers = Vec::new();
         for disk in &self.disks {
-            let found = match guard::inspect(host, disk) {
+            let found = match guard::inspect(machine.host, disk) {
                 Ok(found) => found,
                 Err(error) => {
                     dangers.push(Danger::Refused(error));
                     continue;
                 }
             };
-            let objections = guard::objections(disk, &found, wipe.contains(&disk.id));
+            let objections = guard::objections(disk, &found, machine.wipe.contains(&disk.id));
             let refused = objections
                 .into_iter()
                 .map(|(message, next)| Danger::Refused(LayerError::refused(message, next)));

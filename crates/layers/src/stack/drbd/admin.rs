@@ -1,9 +1,9 @@
 //! The tool that brings the resources of DRBD up, and asks how they are.
 
 use super::ends::{End, port};
-use crate::stack::error::LayerError;
 use stackrace_base::event::Fact;
-use stackrace_machine::host::{Host, argv};
+use stackrace_foundation::foundation::LayerError;
+use stackrace_machine::host::{Host, argv, argv_at};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,8 +31,7 @@ pub(super) struct Admin {
 impl Admin {
     /// The command with these words.
     pub(super) fn command(&self, words: &[&str]) -> Vec<OsString> {
-        let mut command = argv(["drbdadm", "--config-file"]);
-        command.push(self.file.clone().into());
+        let mut command = argv_at(["drbdadm", "--config-file"], &self.file);
         command.extend(argv(words.iter().copied()));
         command.push(self.resource.clone().into());
         command

@@ -1,9 +1,6 @@
 //! The two machines of a replicated device, each with a disk, an address and a free device.
 
-use crate::stack::common::filesystem;
-use crate::stack::error::LayerError;
-use crate::stack::gives::Device;
-use crate::stack::setup::Setup;
+use stackrace_foundation::foundation::{Device, LayerError, Setup, filesystem};
 use stackrace_machine::host::{Host, argv};
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -14,14 +14,8 @@ const CONNECTION: &str = "connection";
 const CONFIGURATION: &str = "configuration";
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "drbdadm",
-        run: drbdadm,
-    },
-    Tool {
-        name: "drbdsetup",
-        run: drbdsetup,
-    },
+    Tool::new("drbdadm", drbdadm),
+    Tool::new("drbdsetup", drbdsetup),
 ];
 
 /// `drbdadm --config-file FILE VERB [OPTION] RESOURCE`.

@@ -12,22 +12,18 @@ mod replica;
 mod undo;
 mod words;
 
-use crate::stack::common::lasting::{LastingState, whole};
-use crate::stack::common::words::lines;
-use crate::stack::common::{
-    filesystem,
-    line::{self, Line},
-    one_kernel::Sockets,
-};
-use crate::stack::cut::CutOf;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Below, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use admin::unconnected;
 use ends::ends;
 use replica::{AfterCut, Drbd, PROTOCOL, Protocol, ReplicaState, standing};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::lasting::{LastingState, whole};
+use stackrace_foundation::foundation::line::{self, Line};
+use stackrace_foundation::foundation::one_kernel::Sockets;
+use stackrace_foundation::foundation::words::lines;
+use stackrace_foundation::foundation::{
+    Below, CutOf, Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
+    filesystem,
+};
 use stackrace_machine::host::{Driver, Needs, Package};
 use words::{DISK, NET};
 
@@ -107,35 +103,26 @@ pub(super) const KIND: LayerKind = LayerKind {
     )],
     undo: &[undo::DOWN],
     imagined: imagined::TOOLS,
-    tried: Tried {
-        shapes: &[
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
-                "ext3 = {}",
-            ],
-            &[
-                "loop = { size = \"1 GiB\" }",
-                "drbd = { state = \"disconnected\" }",
-                "xfs = {}",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { delay = \"1 ms\" }",
-                "ext3 = {}",
-                "nfs = { rate = \"12.5 MB\" }",
-            ],
+    shapes: &[
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
+            "ext3 = {}",
         ],
-        kills: &[KillStack {
-            name: "drbd",
-            disks: ("64 MiB", 1),
-            layers: &["drbd = { protocol = \"C\", delay = \"1 ms\" }", "ext4 = {}"],
-            machines: &[2],
-        }],
-        changes: &["drbdadm"],
-        standing: "[ ! -d /sys/module/drbd ] || drbdsetup status | grep -v 'No currently configured DRBD found'",
-        ..Tried::NOWHERE
-    },
+        &[
+            "loop = { size = \"1 GiB\" }",
+            "drbd = { state = \"disconnected\" }",
+            "xfs = {}",
+        ],
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { delay = \"1 ms\" }",
+            "ext3 = {}",
+            "nfs = { rate = \"12.5 MB\" }",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -162,6 +149,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     let line = Line::parse(settings)?;
     let after_cut = settings.choice(AFTER_CUT)?;
+    // A line that is cut takes what was on its way with it: how much, its delay says.
     let cut = settings.choice(CUT)?(line.delay_ns());
     if cut == CutOf::Line && after_cut != AfterCut::Peer {
         return Err(Refusal::at(
@@ -183,8 +171,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Drbd {
-    fn kind(&self) -> &'static str {
-        "drbd"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -216,14 +204,6 @@ impl Layer for Drbd {
         text + &self.line.asked()
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
     fn below(&self) -> Below {
         Below::OnBoth
     }
@@ -239,11 +219,11 @@ impl Layer for Drbd {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
-            packages: KIND.packages,
             drivers: &[DRIVER],
-            ..Needs::default()
+            ..Needs::as_root(
+                &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
+                KIND.packages,
+            )
         }
     }
 
@@ -295,3 +275,8 @@ impl Layer for Drbd {
         Ok(standing(&ends[0], admin, facts))
     }
 }
+
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+#[cfg(test)]
+mod tests;

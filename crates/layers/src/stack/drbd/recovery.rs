@@ -6,10 +6,8 @@
 use super::admin::{Admin, unconnected};
 use super::ends::{End, ends};
 use super::replica::{AfterCut, Drbd, standing};
-use crate::stack::common::{filesystem, one_kernel::Sockets};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, StandingLayer};
-use crate::stack::setup::Setup;
+use stackrace_foundation::foundation::one_kernel::Sockets;
+use stackrace_foundation::foundation::{Gives, LayerError, Setup, StandingLayer, filesystem};
 
 /// States of the connection that an end reports as soon as the machines have found each other: the
 /// end with the newer data is settled then, and the rest is copied meanwhile.
@@ -33,6 +31,7 @@ impl Drbd {
                 "write after-cut = \"this\" or \"both\"",
             ));
         }
+        // The driver holds the devices open, as when it was set up.
         setup.keep_standing()?;
         let ready = self.line.set_up(setup, Sockets::OfKernel)?;
         let ends = ends(setup, [&here[0], &there[0]], ready.addresses)?;
@@ -41,6 +40,7 @@ impl Drbd {
             return setup.on_peer(|setup| promoted(setup, &ends[1], admin));
         }
         let admin = self.up_here(setup, &ends)?;
+        // Connected again, the two find out which has the newer data.
         if self.after_cut == AfterCut::Both {
             self.up_there(setup, &ends)?;
             let found = admin.until(setup.host(), "cstate", &FOUND);

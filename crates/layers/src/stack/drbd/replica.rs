@@ -3,13 +3,12 @@
 use super::admin::Admin;
 use super::ends::{End, port};
 use super::undo;
-use crate::stack::common::{block, line::Line};
-use crate::stack::cut::CutOf;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
+use stackrace_foundation::foundation::line::Line;
+use stackrace_foundation::foundation::{
+    CutOf, Device, Gives, LayerError, Origin, Setup, StandingLayer, block,
+};
 use stackrace_machine::host::{Host, argv};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

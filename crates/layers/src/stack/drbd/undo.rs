@@ -6,12 +6,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 /// Takes the resource of a name down.
-pub(super) const DOWN: UndoKind = UndoKind {
-    layer: "drbd",
-    name: "take-down",
-    params: &[Param::OurName],
-    undo: down,
-};
+pub(super) const DOWN: UndoKind = UndoKind::new("drbd", "take-down", &[Param::OurName], down);
 
 /// Number of times, and pause between them, that a device that is open is tried again.
 const BUSY_TRIES: usize = 30;

@@ -1,6 +1,6 @@
 //! Options of DRBD that a study may give.
 
-use crate::stack::common::words::{
+use stackrace_foundation::foundation::words::{
     OptionValue::{Amount, OneOf, Word},
     Words,
 };

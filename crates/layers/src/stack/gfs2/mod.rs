@@ -5,19 +5,21 @@
 //! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. No machine
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
-use crate::stack::common::words::{
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
     Words,
 };
-use crate::stack::common::{block, config_tree, filesystem, options, plain};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, Memory, Setup, StandingLayer, Takes, block,
+    config_tree, filesystem, options, plain,
+};
 use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
-use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
+use stackrace_machine::host::{Daemon, Host, Needs, Package, argv, argv_at};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -86,52 +88,25 @@ pub(super) const KIND: LayerKind = LayerKind {
             run: mount_without_device,
         },
         config_tree::IMAGINED,
-        Tool {
-            name: "corosync",
-            run: |world, _| world.start("corosync", &[5405]),
-        },
-        Tool {
-            name: "corosync-quorumtool",
-            run: |_, _| said("Nodes: 2\n"),
-        },
-        Tool {
-            name: "dlm_controld",
-            run: |world, _| world.start("dlm_controld", &[]),
-        },
-        Tool {
-            name: "dlm_tool",
-            run: |_, _| said("node 1 M\nnode 2 M\n"),
-        },
+        Tool::new("corosync", |world, _| world.start("corosync", &[5405])),
+        Tool::new("corosync-quorumtool", |_, _| said("Nodes: 2\n")),
+        Tool::new("dlm_controld", |world, _| world.start("dlm_controld", &[])),
+        Tool::new("dlm_tool", |_, _| said("node 1 M\nnode 2 M\n")),
     ],
-    tried: Tried {
-        shapes: &[
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
-                "gfs2 = {}",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { role = \"dual\" }",
-                "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
-            ],
+    shapes: &[
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
+            "gfs2 = {}",
         ],
-        kills: &[
-            KillStack::on_one("gfs2", ("256 MiB", 1), &["gfs2 = {}"]),
-            KillStack {
-                name: "dlm",
-                disks: ("256 MiB", 1),
-                layers: &[
-                    "drbd = { role = \"dual\" }",
-                    "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
-                ],
-                machines: &[2],
-            },
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { role = \"dual\" }",
+            "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
         ],
-        changes: &["corosync", "dlm_controld", "mkfs.gfs2"],
-        standing: "ours corosync\nours dlm_controld",
-        ..Tried::NOWHERE
-    },
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -195,6 +170,7 @@ struct Gfs2 {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let dlm = settings.choice(LOCK)?;
     let mounted_on = settings.count("mounted-on")?;
+    // Without locks between machines, two mounts would destroy the file system.
     if mounted_on != 1 && !(dlm && mounted_on == 2) {
         return Err(Refusal::at(
             settings.span_of("mounted-on"),
@@ -202,6 +178,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 1, or 2 with lock = \"dlm\"",
         ));
     }
+    // A machine without the mount has nothing to load.
     let load_from = settings.count("load-from")?;
     if !(1..=mounted_on).contains(&load_from) {
         return Err(Refusal::at(
@@ -222,8 +199,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Gfs2 {
-    fn kind(&self) -> &'static str {
-        "gfs2"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -234,10 +211,6 @@ impl Layer for Gfs2 {
             (true, ..) => "gfs2 with DLM, mounted on both machines, load from both",
         };
         filesystem::asked(locks, &self.mkfs, &self.mount)
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
     }
 
     fn loaded_from(&self) -> usize {
@@ -262,26 +235,26 @@ impl Layer for Gfs2 {
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: if self.dlm {
-                &[
-                    "mkfs.gfs2",
-                    "wipefs",
-                    "mount",
-                    "umount",
-                    "modprobe",
-                    "corosync",
-                    "corosync-quorumtool",
-                    "dlm_controld",
-                    "dlm_tool",
-                ]
-            } else {
-                &["mkfs.gfs2", "wipefs", "mount", "umount"]
-            },
-            packages: KIND.packages,
             file_system: Some("gfs2"),
             daemons: if self.dlm { &[COROSYNC, DLM] } else { &[] },
-            ..Needs::default()
+            ..Needs::as_root(
+                if self.dlm {
+                    &[
+                        "mkfs.gfs2",
+                        "wipefs",
+                        "mount",
+                        "umount",
+                        "modprobe",
+                        "corosync",
+                        "corosync-quorumtool",
+                        "dlm_controld",
+                        "dlm_tool",
+                    ]
+                } else {
+                    &["mkfs.gfs2", "wipefs", "mount", "umount"]
+                },
+                KIND.packages,
+            )
         }
     }
 
@@ -366,8 +339,7 @@ fn cluster(setup: &mut Setup<'_>) -> Result<(), LayerError> {
         let (file, state) = (scratch.join(&file), scratch.join(&state));
         setup.create_tree(&state)?;
         setup.create_text(&file, &configuration(addresses, &state))?;
-        let mut command = argv(["corosync", "-c"]);
-        command.push(file.into());
+        let command = argv_at(["corosync", "-c"], &file);
         setup.start(&[COROSYNC], &command)
     })?;
     // Locks are kept between members, so both have to be members first.

@@ -1,7 +1,7 @@
 //! What emulated and modelled disks have in common.
 
-use crate::stack::gives::DEVICES_MAX;
 use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::DEVICES_MAX;
 
 /// Smallest disk: below it no file system fits, and the mistake is a unit.
 pub(super) const SIZE_MIN: u64 = 1 << 20;

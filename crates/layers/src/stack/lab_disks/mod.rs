@@ -9,14 +9,13 @@ mod faults;
 mod model;
 
 use self::common::{SIZE_MIN, disk_count, serial};
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, Setup,
+    StandingLayer, Takes, block,
+};
 use stackrace_machine::host::{Host, LabDisk, Needs, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -200,6 +199,7 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
     let rate = some(settings, "rate", settings.optional_bytes("rate")?)?;
     let requests = some(settings, "requests", settings.optional_count("requests")?)?;
     let latency_ns = latency(settings)?;
+    // By its serial a guest finds it: disks that differ in anything must differ in that.
     let disks = (1..=count).map(|number| LabDisk {
         serial: serial(
             &[
@@ -300,8 +300,8 @@ pub(super) fn own_disk(
 }
 
 impl Layer for LabDisks {
-    fn kind(&self) -> &'static str {
-        "lab-disks"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -325,20 +325,14 @@ impl Layer for LabDisks {
         kinds.join("; ")
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Nothing
-    }
-
     fn devices_given(&self) -> Option<usize> {
         Some(self.disks.len())
     }
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["blkdiscard", "dd"],
             lab: true,
-            ..Needs::default()
+            ..Needs::as_root(&["blkdiscard", "dd"], &[])
         }
     }
 
@@ -489,10 +483,7 @@ pub(super) fn read_back(
 ) -> Result<Fact, LayerError> {
     let described = asked.described();
     let name = block::name(device);
-    let read = |what: &str| {
-        host.read_text(&Path::new("/sys/block").join(&name).join(what))
-            .map(|text| text.trim().to_string())
-    };
+    let read = |what: &str| block::told(host, &name, what);
     let seen = [
         read("queue/logical_block_size")?,
         read("queue/physical_block_size")?,
@@ -503,6 +494,7 @@ pub(super) fn read_back(
         asked.physical_sector.to_string(),
         (asked.bytes / block::SYS_SECTOR_BYTES).to_string(),
     ];
+    // A guest that takes another disk for this one would measure that.
     if seen != wanted {
         return Err(LayerError::refused(
             format!(

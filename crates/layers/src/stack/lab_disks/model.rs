@@ -171,6 +171,7 @@ fn changed(
         card.card().model().to_owned(),
         settings.span_of("parameters"),
     );
+    // Which values a model has, its card alone knows: it says what it does not take.
     match card.with(parameters) {
         Ok(changed) => Ok(changed),
         Err(CardError::Unknown { name, known }) => {

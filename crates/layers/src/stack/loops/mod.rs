@@ -4,19 +4,20 @@
 //! (sector size, direct I/O) is read back; a device that is not what was asked is an error.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod undo;
 
-use crate::stack::common::block;
 use crate::stack::dir;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::setting::{ChoiceDoc, OverShell, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, Setup,
+    StandingLayer, Takes, block,
+};
 use stackrace_machine::host::imagined::Tool;
 use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
 use std::ffi::OsString;
@@ -64,16 +65,10 @@ pub(super) const KIND: LayerKind = LayerKind {
     packages: &[Package::new("mount", &["losetup"])],
     undo: &[undo::DETACH],
     kept_by_drives: &["size", "count"],
-    imagined: &[Tool {
-        name: "losetup",
-        run: imagined::losetup,
-    }],
+    imagined: &[Tool::new("losetup", imagined::losetup)],
     over_shell: OverShell::Nearest("native, which makes its own device on a file"),
-    tried: Tried {
-        changes: &["losetup"],
-        standing: "losetup --list --noheadings | grep -F $places",
-        ..Tried::NOWHERE
-    },
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -172,8 +167,8 @@ fn sector(settings: &Settings) -> Result<u64, Refusal> {
 }
 
 impl Layer for Loop {
-    fn kind(&self) -> &'static str {
-        "loop"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -196,21 +191,14 @@ impl Layer for Loop {
         )
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Nothing
-    }
-
     fn devices_given(&self) -> Option<usize> {
         Some(self.count)
     }
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["losetup"],
-            packages: KIND.packages,
             drivers: &[DRIVER],
-            ..Needs::default()
+            ..Needs::as_root(&["losetup"], KIND.packages)
         }
     }
 
@@ -228,6 +216,7 @@ impl Layer for Loop {
             None => setup.scratch()?,
         };
         self.check_space(host, &directory)?;
+        // A directory of their own: undoing removes nothing else.
         let private = directory.join(setup.name("disks"));
         setup.create_dir(&private)?;
         let held = host.hold_dir(&private)?;
@@ -246,6 +235,7 @@ impl Layer for Loop {
                 origin: Origin::LoopOn(file),
             });
         }
+        // The counters of the disks below are read beside those of the loop devices.
         let below = block::under_mount(host, &host.mount_of(&directory)?);
         Ok(StandingLayer {
             disks: block::disks(host, &below),
@@ -378,10 +368,7 @@ fn cannot_allocate(error: LayerError) -> LayerError {
 /// The device as the kernel set it up; an error where it is not what was asked.
 fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, LayerError> {
     let name = block::name(device);
-    let read = |what: &str| {
-        host.read_text(&Path::new("/sys/block").join(&name).join(what))
-            .map(|text| text.trim().to_string())
-    };
+    let read = |what: &str| block::told(host, &name, what);
     let logical = read("queue/logical_block_size")?;
     let physical = read("queue/physical_block_size")?;
     let direct = read("loop/dio")? == "1";
@@ -394,6 +381,7 @@ fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, Layer
             "",
         ));
     }
+    // The kernel falls back to the page cache without an error.
     if direct != asked.direct_io {
         return Err(LayerError::refused(
             format!(

@@ -14,12 +14,7 @@ const BUSY_TRIES: usize = 30;
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Detaches the loop devices on a file.
-pub(super) const DETACH: UndoKind = UndoKind {
-    layer: "loop",
-    name: "detach",
-    params: &[Param::Path],
-    undo: detach,
-};
+pub(super) const DETACH: UndoKind = UndoKind::new("loop", "detach", &[Param::Path], detach);
 
 /// Detaches every loop device on a file and waits until the kernel has let go of it.
 fn detach(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {

@@ -11,49 +11,27 @@ const GROUP: &str = "vgcreate";
 
 /// Every tool that the layer, its undo and the guard of disks call.
 pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "pvcreate",
-        run: pvcreate,
-    },
-    Tool {
-        name: "pvs",
-        run: |_, _| complained(5, "Failed to find physical volume"),
-    },
-    Tool {
-        name: "vgcreate",
-        run: vgcreate,
-    },
-    Tool {
-        name: "vgs",
-        run: |world, _| {
-            let lines = world
-                .assembled(GROUP)
-                .map(|(name, _)| format!("  {name}\n"));
-            said(lines.collect::<String>())
-        },
-    },
-    Tool {
-        name: "vgremove",
-        run: |world, words| world.disassemble(&last(words)),
-    },
-    Tool {
-        name: "lvcreate",
-        run: lvcreate,
-    },
-    Tool {
-        name: "lvconvert",
-        run: |world, words| match group_of(world, words) {
-            Some(group) => {
-                group.1.asked.extend(asked(words));
-                said("")
-            }
-            None => complained(5, "Volume group not found"),
-        },
-    },
-    Tool {
-        name: "lvs",
-        run: lvs,
-    },
+    Tool::new("pvcreate", pvcreate),
+    Tool::new("pvs", |_, _| {
+        complained(5, "Failed to find physical volume")
+    }),
+    Tool::new("vgcreate", vgcreate),
+    Tool::new("vgs", |world, _| {
+        let lines = world
+            .assembled(GROUP)
+            .map(|(name, _)| format!("  {name}\n"));
+        said(lines.collect::<String>())
+    }),
+    Tool::new("vgremove", |world, words| world.disassemble(&last(words))),
+    Tool::new("lvcreate", lvcreate),
+    Tool::new("lvconvert", |world, words| match group_of(world, words) {
+        Some(group) => {
+            group.1.asked.extend(asked(words));
+            said("")
+        }
+        None => complained(5, "Volume group not found"),
+    }),
+    Tool::new("lvs", lvs),
 ];
 
 fn pvcreate(world: &mut World, words: &[OsString]) -> Output {

@@ -1,20 +1,20 @@
 //! A logical volume of LVM, read back with `lvs`.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 #[cfg(test)]
 mod tests;
-mod tried;
 mod undo;
 
-use crate::stack::common::{assembled, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{FileData, Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS,
+    Setup, StandingLayer, Takes, assembled, filesystem,
+};
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv, argv_at};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -45,10 +45,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         ),
         SNAPSHOT.doc,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Devices,
     example: "lvm = { kind = \"striped\", stripes = 2, stripe-size = \"64 KiB\" }",
     parse,
@@ -76,7 +73,27 @@ pub(super) const KIND: LayerKind = LayerKind {
         let volumes = reported(text).into_iter().flatten();
         volumes.map(|volume| volume.fact()).collect()
     }],
-    tried: tried::TRIED,
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 3 }",
+            "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
+            "lvm = { kind = \"thin\", snapshot = \"present\" }",
+            "xfs = {}",
+        ],
+        &[
+            "loop = { size = \"1 GiB\", count = 2 }",
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "ext3 = {}",
+        ],
+        &[
+            ON_TWO_DISKS,
+            "lvm = { kind = \"striped\", snapshot = \"present\" }",
+            "zpool = {}",
+            "dataset = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -371,8 +388,8 @@ fn regrouped(uuid: &str) -> String {
 }
 
 impl Layer for Lvm {
-    fn kind(&self) -> &'static str {
-        "lvm"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -402,50 +419,43 @@ impl Layer for Lvm {
             VolumeKind::Cache => 2,
             VolumeKind::Linear | VolumeKind::Thin => 1,
         };
-        Takes::Devices {
-            min,
-            max: DEVICES_MAX,
-        }
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
+        Takes::at_least(min)
     }
 
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: match self.shape {
-                VolumeKind::Linear | VolumeKind::Striped => {
-                    &["pvcreate", "vgcreate", "lvcreate", "lvs", "wipefs", "blkid"]
-                }
-                VolumeKind::Thin => &[
-                    "pvcreate",
-                    "vgcreate",
-                    "lvcreate",
-                    "lvs",
-                    "wipefs",
-                    "blkid",
-                    "thin_check",
-                ],
-                VolumeKind::Cache => &[
-                    "pvcreate",
-                    "vgcreate",
-                    "lvcreate",
-                    "lvconvert",
-                    "lvs",
-                    "wipefs",
-                    "blkid",
-                    "cache_check",
-                ],
-            },
-            packages: KIND.packages,
             drivers: &[Driver {
                 module: "dm_mod",
                 shown_by: "/sys/class/misc/device-mapper",
                 what: "mapped devices (dm)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(
+                match self.shape {
+                    VolumeKind::Linear | VolumeKind::Striped => {
+                        &["pvcreate", "vgcreate", "lvcreate", "lvs", "wipefs", "blkid"]
+                    }
+                    VolumeKind::Thin => &[
+                        "pvcreate",
+                        "vgcreate",
+                        "lvcreate",
+                        "lvs",
+                        "wipefs",
+                        "blkid",
+                        "thin_check",
+                    ],
+                    VolumeKind::Cache => &[
+                        "pvcreate",
+                        "vgcreate",
+                        "lvcreate",
+                        "lvconvert",
+                        "lvs",
+                        "wipefs",
+                        "blkid",
+                        "cache_check",
+                    ],
+                },
+                KIND.packages,
+            )
         }
     }
 
@@ -458,8 +468,10 @@ impl Layer for Lvm {
             setup.will_carry(device, &uuid)?;
             // pvcreate(8): a UUID of one's own needs --norestorefile, else a backup to restore
             // from.
-            let mut command = argv(["pvcreate", "--norestorefile", "--uuid", &uuid]);
-            command.push(device.path.clone().into());
+            let command = argv_at(
+                ["pvcreate", "--norestorefile", "--uuid", &uuid],
+                &device.path,
+            );
             host.must(&command)?;
         }
         let group = setup.plain_name("group");

@@ -5,12 +5,8 @@ use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Removes the volume group of a name.
-pub(super) const REMOVE: UndoKind = UndoKind {
-    layer: "lvm",
-    name: "remove-volume-group",
-    params: &[Param::OurName],
-    undo: remove,
-};
+pub(super) const REMOVE: UndoKind =
+    UndoKind::new("lvm", "remove-volume-group", &[Param::OurName], remove);
 
 /// Removes a volume group with its volumes, unless one of them is in use; none of that name is fine.
 fn remove(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {

@@ -13,36 +13,24 @@ const OPENED: &str = "dmsetup";
 
 /// Every tool that the layer `luks` and the undo of all call.
 pub(super) const LUKS: &[Tool] = &[
-    Tool {
-        name: "cryptsetup",
-        run: cryptsetup,
-    },
-    Tool {
-        name: "dmsetup",
-        run: dmsetup,
-    },
+    Tool::new("cryptsetup", cryptsetup),
+    Tool::new("dmsetup", dmsetup),
 ];
 
 /// What the layer `integrity` calls besides.
-pub(super) const INTEGRITY: &[Tool] = &[Tool {
-    name: "integritysetup",
-    run: integritysetup,
-}];
+pub(super) const INTEGRITY: &[Tool] = &[Tool::new("integritysetup", integritysetup)];
 
 /// What the layer `vdo` calls besides.
-pub(super) const VDO: &[Tool] = &[Tool {
-    name: "vdoformat",
-    run: |world, words| {
-        // As for every format: what is in use is not written over.
-        let answer = world.untouched(words.last());
-        let signature = Signature {
-            file_system: "vdo".to_string(),
-            ..Signature::default()
-        };
-        world.sign(&words[words.len() - 1..], &signature);
-        answer
-    },
-}];
+pub(super) const VDO: &[Tool] = &[Tool::new("vdoformat", |world, words| {
+    // As for every format: what is in use is not written over.
+    let answer = world.untouched(words.last());
+    let signature = Signature {
+        file_system: "vdo".to_string(),
+        ..Signature::default()
+    };
+    world.sign(&words[words.len() - 1..], &signature);
+    answer
+})];
 
 fn integritysetup(world: &mut World, words: &[OsString]) -> Output {
     if word(words, 1) == "format" {
@@ -68,6 +56,7 @@ fn integritysetup(world: &mut World, words: &[OsString]) -> Output {
         return complained(1, "Device is not a valid INTEGRITY device.");
     };
     let given = |option: &str| words.iter().any(|word| word == option);
+    // The header does not have the mode: it counts as it is given now.
     let letter = match (
         given("--integrity-bitmap-mode"),
         given("--integrity-no-journal"),

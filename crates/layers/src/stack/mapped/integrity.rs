@@ -1,14 +1,13 @@
 //! A device that checks what it reads (dm-integrity): a checksum for each sector, written with the data.
 
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table};
-use crate::stack::setup::Setup;
+use crate::stack::mapped::{MAPPER, Mapped, Maps, REMOVE, imagined, same, table};
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
+use stackrace_foundation::foundation::{
+    Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, block,
+};
+use stackrace_machine::host::{Driver, Host, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -64,52 +63,14 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
     reads: &[|text| {
         super::words_of(text, NAME).map_or(Vec::new(), |words| Table::of(&words).facts())
     }],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\" }",
-            "integrity = { mode = \"direct\", checksum = \"sha256\", sector-size = \"4 KiB\" }",
-            "luks = {}",
-            "xfs = {}",
-        ]],
-        real: &[
-            RealStack {
-                name: "integrity",
-                layers: &[
-                    "loop = { size = \"64 MiB\" }",
-                    "integrity = {}",
-                    "ext4 = {}",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "mode", Expected::Is("journal")),
-                    (1, "checksum", Expected::Is("crc32c")),
-                    (1, "sector size", Expected::Is("512 B")),
-                ],
-            },
-            RealStack {
-                name: "integrity_bitmap",
-                layers: &[
-                    "loop = { size = \"64 MiB\" }",
-                    "integrity = { mode = \"bitmap\", checksum = \"sha256\", sector-size = \"4 KiB\" }",
-                    "ext4 = {}",
-                ],
-                device: "loop",
-                expected: &[
-                    (1, "mode", Expected::Is("bitmap")),
-                    (1, "checksum", Expected::Is("sha256")),
-                    (1, "sector size", Expected::Is("4 KiB")),
-                ],
-            },
-        ],
-        kills: &[KillStack::on_one(
-            NAME,
-            ("64 MiB", 1),
-            &["integrity = {}", "ext4 = {}"],
-        )],
-        changes: &["integritysetup"],
-        standing: STANDING,
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\" }",
+        "integrity = { mode = \"direct\", checksum = \"sha256\", sector-size = \"4 KiB\" }",
+        "luks = {}",
+        "xfs = {}",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::INTEGRITY,
     ..LayerKind::EMPTY
 };
 
@@ -128,14 +89,7 @@ struct Integrity {
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     // The tool takes another size than the checksum has, and would cut it.
     let tag = settings.choice(CHECKSUM)?;
-    let sector = settings.bytes("sector-size")?;
-    if ![512, 1024, 2048, 4096].contains(&sector) {
-        return Err(settings.refuse(
-            "sector-size",
-            format!("sectors of {sector} B are not possible"),
-            "write 512, 1024, 2048 or 4096",
-        ));
-    }
+    let sector = block::sector(settings, "sector-size")?;
     Ok(Box::new(Mapped(Integrity {
         mode: settings.choice(MODE)?,
         checksum: CHECKSUM.word(tag),
@@ -212,22 +166,15 @@ impl Integrity {
 impl Maps for Integrity {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            root: true,
-            tools: &["integritysetup", "dmsetup", "wipefs"],
-            packages: PACKAGES,
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_integrity",
-                    shown_by: "/sys/module/dm_integrity",
-                    what: "devices with checksums (dm-integrity)",
-                },
-            ],
-            ..Needs::default()
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_integrity",
+            shown_by: "/sys/module/dm_integrity",
+            what: "devices with checksums (dm-integrity)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &["integritysetup", "dmsetup", "wipefs"];
 
     fn asked(&self) -> String {
         format!(
@@ -260,12 +207,7 @@ impl Maps for Integrity {
         Ok(Vec::new())
     }
 
-    fn read_back(
-        &self,
-        host: &dyn Host,
-        _path: &Path,
-        name: &str,
-    ) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let found = Table::of(&table(host, name, NAME)?);
         same(
             name,
@@ -313,7 +255,7 @@ mod tests {
         let refused = crate::stack::testing::try_layer(line).err().unwrap();
         assert_eq!(refused.message, "sectors of 8192 B are not possible");
         let disk = [
-            crate::stack::layer::ON_A_DISK,
+            stackrace_foundation::foundation::ON_A_DISK,
             "integrity = {}",
             "ext4 = {}",
         ];

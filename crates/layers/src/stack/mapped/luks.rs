@@ -3,18 +3,16 @@
 //! The key is a random file of ours that only its owner can read. It is removed with the stack, so
 //! nothing brings the data back after a power cut.
 
-use crate::stack::common::block;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_A_DISK, RealStack, Tried};
 use crate::stack::mapped::{
-    MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table, words_of,
+    MAPPER, Mapped, Maps, REMOVE, imagined, path_of, same, table, words_of,
 };
-use crate::stack::setup::Setup;
 use stackrace_base::event::{Fact, FactFigure, LayerEffect};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
-use stackrace_machine::host::{Driver, Filling, Host, Needs, Package, argv};
+use stackrace_foundation::foundation::{
+    Device, GivesKind, Layer, LayerError, LayerKind, ON_A_DISK, Setup, Takes, block,
+};
+use stackrace_machine::host::{Driver, Filling, Host, Package, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -111,19 +109,6 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
         let table = words_of(text, TARGET).and_then(|words| Table::of(&words));
         table.map_or(Vec::new(), |table| table.facts())
     }],
-    tried: TRIED,
-    ..LayerKind::EMPTY
-};
-
-const PACKAGES: &[Package] = &[
-    Package::new("cryptsetup-bin", &["cryptsetup"]),
-    super::DMSETUP,
-];
-
-/// The kernel's word.
-const TARGET: &str = "crypt";
-
-const TRIED: Tried = Tried {
     shapes: &[
         &[
             "loop = { size = \"1 GiB\", count = 2 }",
@@ -139,50 +124,18 @@ const TRIED: Tried = Tried {
             "ext4 = {}",
         ],
     ],
-    on_devices: &[(1, &["luks = { sector-size = \"4 KiB\" }"])],
-    real: &[
-        RealStack {
-            name: "luks",
-            layers: &["loop = { size = \"64 MiB\" }", "luks = {}", "ext4 = {}"],
-            device: "dm-",
-            expected: &[
-                (1, "header", Expected::Is("LUKS2")),
-                (1, "key size", Expected::Is("512 bits")),
-                (1, "words of dm-crypt", Expected::Is("none")),
-            ],
-        },
-        RealStack {
-            name: "luks_without_queues",
-            layers: &[
-                "loop = { size = \"64 MiB\" }",
-                "luks = { key-size = 256, sector-size = \"4 KiB\", discards = true, no-read-workqueue = true, no-write-workqueue = true }",
-                "ext4 = {}",
-            ],
-            device: "dm-",
-            expected: &[
-                (1, "sector size", Expected::Is("4 KiB")),
-                (1, "words of dm-crypt", Expected::Has("no_write_workqueue")),
-            ],
-        },
-        RealStack {
-            name: "luks_1",
-            layers: &[
-                "loop = { size = \"64 MiB\" }",
-                "luks = { version = \"1\", cipher = \"aes-cbc-essiv:sha256\" }",
-                "ext4 = {}",
-            ],
-            device: "dm-",
-            expected: &[(1, "header", Expected::Is("LUKS1"))],
-        },
-    ],
-    kills: &[KillStack::on_one(
-        "luks",
-        ("64 MiB", 1),
-        &["luks = { sector-size = \"4 KiB\" }", "ext4 = {}"],
-    )],
-    changes: &["cryptsetup"],
-    standing: STANDING,
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::LUKS,
+    ..LayerKind::EMPTY
 };
+
+const PACKAGES: &[Package] = &[
+    Package::new("cryptsetup-bin", &["cryptsetup"]),
+    super::DMSETUP,
+];
+
+/// The kernel's word.
+const TARGET: &str = "crypt";
 
 struct Luks {
     version: u8,
@@ -197,6 +150,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let (version, cipher) = (settings.choice(VERSION)?, settings.text("cipher")?);
     let known = CIPHERS.iter().find(|(name, _)| *name == cipher);
     let sizes = known.map_or(&[] as &[u64], |(_, sizes)| sizes);
+    // The default of cryptsetup is chosen when it is built: the size is always given.
     let largest = sizes.last().copied().unwrap_or_default();
     let key_bits = settings.optional_count("key-size")?.unwrap_or(largest);
     if !sizes.contains(&key_bits) {
@@ -207,14 +161,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write one of: {}", sizes.join(", ")),
         ));
     }
-    let sector = settings.bytes("sector-size")?;
-    if ![512, 1024, 2048, 4096].contains(&sector) {
-        return Err(settings.refuse(
-            "sector-size",
-            format!("sectors of {sector} B are not possible"),
-            "write 512, 1024, 2048 or 4096",
-        ));
-    }
+    let sector = block::sector(settings, "sector-size")?;
+    // LUKS1 has no place for another size in its header.
     if version == 1 && sector != 512 {
         return Err(settings.refuse(
             "sector-size",
@@ -348,22 +296,15 @@ impl Table {
 impl Maps for Luks {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            root: true,
-            tools: &["cryptsetup", "dmsetup", "wipefs", "blkid"],
-            packages: PACKAGES,
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_crypt",
-                    shown_by: "/sys/module/dm_crypt",
-                    what: "encrypted devices (dm-crypt)",
-                },
-            ],
-            ..Needs::default()
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_crypt",
+            shown_by: "/sys/module/dm_crypt",
+            what: "encrypted devices (dm-crypt)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &["cryptsetup", "dmsetup", "wipefs", "blkid"];
 
     fn asked(&self) -> String {
         let mut text = format!(
@@ -409,7 +350,7 @@ impl Maps for Luks {
     }
 
     /// Reads back what the kernel maps, and by which code it encrypts.
-    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let words = table(host, name, TARGET)?;
         let Some(table) = Table::of(&words) else {
             return Err(LayerError::refused(
@@ -417,7 +358,7 @@ impl Maps for Luks {
                 "",
             ));
         };
-        let about = Path::new("/sys/class/block").join(block::kernel_name(host, path));
+        let about = Path::new("/sys/class/block").join(block::kernel_name(host, &path_of(name)));
         let uuid = host.read_text(&about.join("dm/uuid"))?;
         // The kernel lists them in an order of its own.
         let mut ways: Vec<&str> = self.ways.clone();

@@ -4,6 +4,8 @@
 mod imagined;
 mod integrity;
 mod luks;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod vdo;
 mod writecache;
 
@@ -12,19 +14,14 @@ pub(super) use luks::KIND as LUKS;
 pub(super) use vdo::KIND as VDO;
 pub(super) use writecache::KIND as WRITECACHE;
 
-use crate::stack::common::{assembled, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
+use stackrace_foundation::foundation::{
+    Device, Gives, Layer, LayerError, LayerKind, Setup, StandingLayer, assembled, filesystem,
+};
 use stackrace_machine::host::{Driver, Host, HostError, Needs, Package, argv};
 use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Prints what of them stands.
-const STANDING: &str = "dmsetup ls 2>/dev/null | grep -v 'No devices found'";
 
 /// The package of the mapper's own tool.
 const DMSETUP: Package = Package::new("dmsetup", &["dmsetup"]);
@@ -37,12 +34,7 @@ const MAPPER: Driver = Driver {
 };
 
 /// Removes the mapped device of a name that stackrace chose.
-const REMOVE: UndoKind = UndoKind {
-    layer: "mapped",
-    name: "remove",
-    params: &[Param::OurName],
-    undo: remove,
-};
+const REMOVE: UndoKind = UndoKind::new("mapped", "remove", &[Param::OurName], remove);
 
 /// Removes a mapped device, unless it is in use; none of that name is fine.
 fn remove(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
@@ -86,6 +78,11 @@ fn words_of(told: &str, target: &str) -> Option<Vec<String>> {
     is_it.then(|| words.map(String::from).collect())
 }
 
+/// A fact that was read back; empty where the kernel does not tell it.
+fn found(facts: &[Fact], name: &str) -> String {
+    Fact::value_of(facts, name).unwrap_or_default().to_owned()
+}
+
 /// Refuses what is read back as another thing than was asked for.
 ///
 /// # Errors
@@ -104,8 +101,10 @@ fn same(name: &str, each: &[(&str, String, String)]) -> Result<(), LayerError> {
 trait Maps: Send + Sync {
     /// The kind of layer.
     const KIND: &'static LayerKind;
-    /// Needs of the machine.
-    fn needs() -> Needs;
+    /// Its driver, beside the mapper itself.
+    const DRIVERS: &'static [Driver];
+    /// Programs needed.
+    const TOOLS: &'static [&'static str];
 
     /// What is asked for in words, for the plan.
     fn asked(&self) -> String;
@@ -134,27 +133,19 @@ trait Maps: Send + Sync {
     ///
     /// # Errors
     /// It is not what was asked for.
-    fn read_back(&self, host: &dyn Host, path: &Path, name: &str) -> Result<Vec<Fact>, LayerError>;
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError>;
 }
 
 /// A mapped device: a layer.
 struct Mapped<M>(M);
 
 impl<M: Maps> Layer for Mapped<M> {
-    fn kind(&self) -> &'static str {
-        M::KIND.name
+    fn of_kind(&self) -> &'static LayerKind {
+        M::KIND
     }
 
     fn describe_asked(&self) -> String {
         self.0.asked()
-    }
-
-    fn takes(&self) -> Takes {
-        M::KIND.takes
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
@@ -166,7 +157,10 @@ impl<M: Maps> Layer for Mapped<M> {
     }
 
     fn needs(&self) -> Needs {
-        M::needs()
+        Needs {
+            drivers: M::DRIVERS,
+            ..Needs::as_root(M::TOOLS, M::KIND.packages)
+        }
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -177,7 +171,7 @@ impl<M: Maps> Layer for Mapped<M> {
         let known = self.0.map(setup, &devices, &name)?;
         let path = path_of(&name);
         setup.await_device(&path)?;
-        let mut facts = self.0.read_back(host, &path, &name)?;
+        let mut facts = self.0.read_back(host, &name)?;
         facts.extend(known);
         Ok(assembled::standing(host, M::KIND.name, facts, path, name))
     }

@@ -1,19 +1,14 @@
 //! A device that stores equal blocks once, and compresses others (dm-vdo). The format is made by vdoformat(8), which
 //! not every distribution has.
 
-use crate::stack::common::cached;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::mapped::{
-    DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, imagined, same, table,
-};
-use crate::stack::setup::Setup;
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, found, imagined, same, table};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Driver, Host, Needs, argv};
-use std::path::Path;
+use stackrace_foundation::foundation::{
+    Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, cached,
+};
+use stackrace_machine::host::{Driver, Host, argv};
 
 /// The word in a study, and the kernel's.
 const NAME: &str = "vdo";
@@ -56,34 +51,13 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
     packages: &[DMSETUP],
     imagined: imagined::VDO,
     reads: &[|text| super::words_of(text, NAME).map_or(Vec::new(), |words| facts(&words))],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"8 GiB\" }",
-            "vdo = { logical-size = \"32 GiB\", slab-bits = 15, compression = true }",
-            "xfs = {}",
-        ]],
-        real: &[RealStack {
-            name: NAME,
-            layers: &[
-                "loop = { size = \"5 GiB\", laid-out = \"no\" }",
-                "vdo = { slab-bits = 15, compression = true }",
-                "ext4 = {}",
-            ],
-            device: "dm-",
-            expected: &[
-                (1, "deduplication", Expected::Is("on")),
-                (1, "compression", Expected::Is("on")),
-            ],
-        }],
-        kills: &[KillStack::on_one(
-            NAME,
-            ("5 GiB", 1),
-            &["vdo = { slab-bits = 15 }", "ext4 = {}"],
-        )],
-        changes: &[FORMAT],
-        standing: STANDING,
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"8 GiB\" }",
+        "vdo = { logical-size = \"32 GiB\", slab-bits = 15, compression = true }",
+        "xfs = {}",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::VDO,
     ..LayerKind::EMPTY
 };
 
@@ -130,22 +104,15 @@ fn facts(words: &[String]) -> Vec<Fact> {
 impl Maps for Vdo {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            root: true,
-            tools: &[FORMAT, "dmsetup", "wipefs"],
-            packages: &[DMSETUP],
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_vdo",
-                    shown_by: "/sys/module/dm_vdo",
-                    what: "devices that store equal blocks once (dm-vdo)",
-                },
-            ],
-            ..Needs::default()
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_vdo",
+            shown_by: "/sys/module/dm_vdo",
+            what: "devices that store equal blocks once (dm-vdo)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &[FORMAT, "dmsetup", "wipefs"];
 
     fn asked(&self) -> String {
         let size = self
@@ -191,14 +158,9 @@ impl Maps for Vdo {
         Ok(Vec::new())
     }
 
-    fn read_back(
-        &self,
-        host: &dyn Host,
-        _path: &Path,
-        name: &str,
-    ) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let facts = facts(&table(host, name, NAME)?);
-        let found = |name: &str| Fact::value_of(&facts, name).unwrap_or_default().to_owned();
+        let found = |name: &str| found(&facts, name);
         let asked = |flag| on_off(flag).to_owned();
         // The driver switches either off by itself where it cannot do it.
         same(

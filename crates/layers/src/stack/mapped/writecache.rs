@@ -1,18 +1,15 @@
 //! A cache for writes on a faster device (dm-writecache). What was written is on the cache alone until it is
 //! written back: when the cache dies, that is lost.
 
-use crate::stack::common::block::SYS_SECTOR_BYTES;
-use crate::stack::common::cached;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, STANDING, same, table};
-use crate::stack::setup::Setup;
+use crate::stack::mapped::{DMSETUP, MAPPER, Mapped, Maps, REMOVE, found, same, table};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
-use std::path::Path;
+use stackrace_foundation::foundation::block::SYS_SECTOR_BYTES;
+use stackrace_foundation::foundation::{
+    Device, GivesKind, Layer, LayerError, LayerKind, Setup, Takes, cached,
+};
+use stackrace_machine::host::{Driver, Host, Package, argv};
 
 /// The word in a study, and the kernel's.
 const NAME: &str = "writecache";
@@ -40,35 +37,13 @@ pub(in crate::stack) const KIND: LayerKind = LayerKind {
     parse,
     packages: PACKAGES,
     reads: &[|text| super::words_of(text, NAME).map_or(Vec::new(), |words| facts(&words))],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\", count = 2 }",
-            "writecache = { high = \"90 %\", low = \"80 %\" }",
-            "ext4 = {}",
-        ]],
-        real: &[RealStack {
-            name: NAME,
-            layers: &[
-                "loop = { size = \"64 MiB\", count = 2 }",
-                "writecache = { high = \"90 %\", low = \"80 %\" }",
-                "ext4 = {}",
-            ],
-            device: "loop",
-            expected: &[
-                (1, "block size", Expected::Is("4 KiB")),
-                (1, "high watermark", Expected::Is("90 %")),
-                (1, "cache", Expected::Has("empty")),
-            ],
-        }],
-        kills: &[KillStack::on_one(
-            NAME,
-            ("64 MiB", 2),
-            &["writecache = {}", "ext4 = {}"],
-        )],
-        changes: &["dmsetup"],
-        standing: STANDING,
-        ..Tried::NOWHERE
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\", count = 2 }",
+        "writecache = { high = \"90 %\", low = \"80 %\" }",
+        "ext4 = {}",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::WRITECACHE,
     ..LayerKind::EMPTY
 };
 
@@ -132,22 +107,15 @@ fn facts(words: &[String]) -> Vec<Fact> {
 impl Maps for WriteCache {
     const KIND: &'static LayerKind = &KIND;
 
-    fn needs() -> Needs {
-        Needs {
-            root: true,
-            tools: &["dmsetup", "wipefs"],
-            packages: PACKAGES,
-            drivers: &[
-                MAPPER,
-                Driver {
-                    module: "dm_writecache",
-                    shown_by: "/sys/module/dm_writecache",
-                    what: "caches for writes (dm-writecache)",
-                },
-            ],
-            ..Needs::default()
-        }
-    }
+    const DRIVERS: &'static [Driver] = &[
+        MAPPER,
+        Driver {
+            module: "dm_writecache",
+            shown_by: "/sys/module/dm_writecache",
+            what: "caches for writes (dm-writecache)",
+        },
+    ];
+    const TOOLS: &'static [&'static str] = &["dmsetup", "wipefs"];
 
     fn asked(&self) -> String {
         format!(
@@ -184,14 +152,9 @@ impl Maps for WriteCache {
         Ok(vec![sizes.fact()])
     }
 
-    fn read_back(
-        &self,
-        host: &dyn Host,
-        _path: &Path,
-        name: &str,
-    ) -> Result<Vec<Fact>, LayerError> {
+    fn read_back(&self, host: &dyn Host, name: &str) -> Result<Vec<Fact>, LayerError> {
         let facts = facts(&table(host, name, NAME)?);
-        let found = |name: &str| Fact::value_of(&facts, name).unwrap_or_default().to_owned();
+        let found = |name: &str| found(&facts, name);
         same(
             name,
             &[

@@ -1,23 +1,22 @@
 //! An array of the kernel's md driver, read back from the driver itself.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 #[cfg(test)]
 mod tests;
-mod tried;
 mod undo;
 
-use crate::stack::common::lasting::LastingState;
-use crate::stack::common::{assembled, block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{FileData, Layer, LayerKind};
-use crate::stack::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
+use stackrace_foundation::foundation::lasting::LastingState;
+use stackrace_foundation::foundation::{
+    Device, FileData, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup,
+    StandingLayer, Takes, assembled, block, filesystem,
+};
 use stackrace_machine::host::imagined::Tool;
-use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
-use std::ffi::OsStr;
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv, argv_at};
 use std::path::{Path, PathBuf};
 
 /// Levels of mdadm(8) that this layer makes.
@@ -111,23 +110,30 @@ pub(super) const KIND: LayerKind = LayerKind {
             "Whether the first synchronisation is left out; if not, it is waited for.",
         ),
     ],
-    takes: Takes::Devices {
-        min: 2,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(2),
     gives: GivesKind::Devices,
     example: "md = { raid = 5, chunk = \"64 KiB\", bitmap = \"internal\" }",
     parse,
     words: &[],
     packages: &[Package::new("mdadm", &["mdadm"])],
     undo: &[undo::STOP],
-    imagined: &[Tool {
-        name: "mdadm",
-        run: imagined::mdadm,
-    }],
+    imagined: &[Tool::new("mdadm", imagined::mdadm)],
     data: FileData::UNKNOWN,
     reads: &[exported],
-    tried: tried::TRIED,
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 4 }",
+            "md = { raid = 10, layout = \"f2\", degraded = true }",
+            "ext4 = {}",
+        ],
+        &[
+            ON_TWO_DISKS,
+            "md = { raid = 1, metadata = 1.0 }",
+            "ext4 = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -384,8 +390,7 @@ impl Md {
             TOLD.iter()
                 .filter_map(|what| Some(Fact::new(*what, read(what)?))),
         );
-        let export = argv(["mdadm", "--detail", "--export"].map(OsStr::new));
-        let export = host.must(&[export, vec![device.into()]].concat())?;
+        let export = host.must(&argv_at(["mdadm", "--detail", "--export"], device))?;
         facts.extend(exported(&export.stdout));
         Ok(facts)
     }
@@ -417,8 +422,8 @@ pub(super) fn exported(text: &str) -> Vec<Fact> {
 }
 
 impl Layer for Md {
-    fn kind(&self) -> &'static str {
-        "md"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -454,10 +459,7 @@ impl Layer for Md {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: self.devices_min(),
-            max: DEVICES_MAX,
-        }
+        Takes::at_least(self.devices_min())
     }
 
     fn written_below(&self, bytes: u64, devices: usize) -> u64 {
@@ -477,21 +479,14 @@ impl Layer for Md {
         }
     }
 
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
     fn needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mdadm", "wipefs", "blkid"],
-            packages: KIND.packages,
             drivers: &[Driver {
                 module: "md_mod",
                 shown_by: "/proc/mdstat",
                 what: "arrays (md)",
             }],
-            ..Needs::default()
+            ..Needs::as_root(&["mdadm", "wipefs", "blkid"], KIND.packages)
         }
     }
 
@@ -543,12 +538,10 @@ impl Layer for Md {
         setup.await_device(&device)?;
         if !self.assume_clean && self.level != RaidLevel::Zero {
             // 1: there was nothing to wait for (mdadm(8)).
-            let wait = argv(["mdadm", "--wait"].map(OsStr::new));
-            host.exec(&[wait, vec![device.clone().into()]].concat())?;
+            host.exec(&argv_at(["mdadm", "--wait"], &device))?;
         }
         // What the members held before may look like a signature of the array.
-        let wipe = argv(["wipefs", "--all"].map(OsStr::new));
-        host.must(&[wipe, vec![device.clone().into()]].concat())?;
+        host.must(&argv_at(["wipefs", "--all"], &device))?;
         let members = devices.len() - self.journals();
         let mut facts = self.read_back(host, &device, members)?;
         let sync = match (self.level, self.assume_clean) {
@@ -558,8 +551,7 @@ impl Layer for Md {
         };
         facts.push(Fact::new("first synchronisation", sync));
         if self.level != RaidLevel::Zero {
-            let detail = argv(["mdadm", "--detail"].map(OsStr::new));
-            let detail = [detail, vec![device.clone().into()]].concat();
+            let detail = argv_at(["mdadm", "--detail"], &device);
             // As asked, and not as found: a member may have failed a moment ago.
             let at_work = members - usize::from(self.degraded);
             let asked = (

@@ -5,12 +5,7 @@ use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Stops the array of a UUID.
-pub(super) const STOP: UndoKind = UndoKind {
-    layer: "md",
-    name: "stop-array",
-    params: &[Param::Uuid],
-    undo: stop,
-};
+pub(super) const STOP: UndoKind = UndoKind::new("md", "stop-array", &[Param::Uuid], stop);
 
 /// Stops an array by its UUID; one that does not stand is fine.
 fn stop(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {

@@ -1,8 +1,8 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
-use crate::stack::error::LayerError;
 use stackrace_base::unit::ShownPath;
-use stackrace_machine::host::{Host, HostError, Output, argv};
+use stackrace_foundation::foundation::LayerError;
+use stackrace_machine::host::{Host, HostError, Output, argv, argv_at};
 use stackrace_machine::journal::{Param, UndoKind, until_free};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -21,19 +21,7 @@ pub(super) enum OnFile {
 }
 
 /// Takes away whatever device lies on a file, or unmounts the image that it is.
-pub(super) const DETACH: UndoKind = UndoKind {
-    layer: "native",
-    name: "detach",
-    params: &[Param::Path],
-    undo: detach,
-};
-
-/// Words of a command, then a path.
-pub(super) fn with(words: &[&str], path: &Path) -> Vec<OsString> {
-    let mut command = argv(words.iter().copied());
-    command.push(path.into());
-    command
-}
+pub(super) const DETACH: UndoKind = UndoKind::new("native", "detach", &[Param::Path], detach);
 
 /// The devices that a command names, which fails where there is none; `none` knows that failure from others.
 fn named(
@@ -71,13 +59,13 @@ impl OnFile {
     fn attach(self, file: &Path, unit: &str) -> Vec<OsString> {
         match self {
             // mdconfig(8): -a -t vnode -f FILE prints the name of the new device.
-            Self::Md => with(&["mdconfig", "-a", "-t", "vnode", "-f"], file),
+            Self::Md => argv_at(["mdconfig", "-a", "-t", "vnode", "-f"], file),
             // lofiadm(8): -a FILE prints the new device.
-            Self::Lofi => with(&["lofiadm", "-a"], file),
+            Self::Lofi => argv_at(["lofiadm", "-a"], file),
             // losetup(8).
-            Self::Loop => with(&["losetup", "--find", "--show"], file),
+            Self::Loop => argv_at(["losetup", "--find", "--show"], file),
             // vnconfig(8): -c DISK FILE.
-            Self::Vnd => with(&["vnconfig", "-c", unit], file),
+            Self::Vnd => argv_at(["vnconfig", "-c", unit], file),
         }
     }
 
@@ -113,12 +101,12 @@ impl OnFile {
             // Neither finds a file that is gone, and both fail with words of their own then.
             Self::Md | Self::Lofi if !host.exists(file) => Vec::new(),
             // mdconfig(8): -l -f FILE shows the devices on that file, in one line.
-            Self::Md => named(host, &with(&["mdconfig", "-l", "-f"], file), says_nothing)?,
+            Self::Md => named(host, &argv_at(["mdconfig", "-l", "-f"], file), says_nothing)?,
             // lofiadm(8): FILE alone shows its device.
-            Self::Lofi => named(host, &with(&["lofiadm"], file), finds_nothing)?,
+            Self::Lofi => named(host, &argv_at(["lofiadm"], file), finds_nothing)?,
             // losetup(8).
             Self::Loop => {
-                let mut list = with(&["losetup", "--associated"], file);
+                let mut list = argv_at(["losetup", "--associated"], file);
                 list.extend(argv(["--noheadings", "--output", "NAME"]));
                 let said = host.must(&list)?.stdout;
                 said.lines().map(|line| line.trim().to_owned()).collect()
@@ -128,7 +116,7 @@ impl OnFile {
                 if !host.exists(file) {
                     return Ok(Vec::new());
                 }
-                let inode = host.must(&with(&["ls", "-i"], file))?.stdout;
+                let inode = host.must(&argv_at(["ls", "-i"], file))?.stdout;
                 let list = units(host)?;
                 let source = host.mount_of(file)?.source;
                 let inode = first_word(&inode).unwrap_or_default();
@@ -260,7 +248,7 @@ mod tests {
     #[test]
     fn only_one_failure_means_that_there_is_no_device() {
         let detached = |system: &str, name: &'static str, run| {
-            let tool = Tool { name, run };
+            let tool = Tool::new(name, run);
             let host = PlanHost::new(vec![tool], Fault::Never)
                 .of_system(system, [Path::new("/fs").to_path_buf()]);
             let file = Path::new("/fs/disk");

@@ -9,30 +9,12 @@ use std::path::{Path, PathBuf};
 
 /// Every tool that the layer and its undo call, and that no other layer imagines.
 pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "mdconfig",
-        run: mdconfig,
-    },
-    Tool {
-        name: "lofiadm",
-        run: lofiadm,
-    },
-    Tool {
-        name: "vnconfig",
-        run: vnconfig,
-    },
-    Tool {
-        name: "hdiutil",
-        run: hdiutil,
-    },
-    Tool {
-        name: "newfs",
-        run: make,
-    },
-    Tool {
-        name: "ls",
-        run: |_, _| said("1234 file\n"),
-    },
+    Tool::new("mdconfig", mdconfig),
+    Tool::new("lofiadm", lofiadm),
+    Tool::new("vnconfig", vnconfig),
+    Tool::new("hdiutil", hdiutil),
+    Tool::new("newfs", make),
+    Tool::new("ls", |_, _| said("1234 file\n")),
 ];
 
 /// Puts an imagined device on a file.

@@ -10,19 +10,18 @@ mod systems;
 #[cfg(test)]
 mod tests;
 
-use crate::stack::common::{block, place};
 use crate::stack::dir;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs;
-use device::{DETACH, attach_image, with};
+use device::{DETACH, attach_image};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 use stackrace_base::unit::ShownPath;
-use stackrace_machine::host::{Filling, Host, Needs, argv};
+use stackrace_foundation::foundation::{
+    Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
+    StandingLayer, Takes, block, place,
+};
+use stackrace_machine::host::{Filling, Host, Needs, argv, argv_at};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use systems::{NativeFileSystem, NativeSystem, NativeWay};
@@ -60,15 +59,12 @@ pub(super) const KIND: LayerKind = LayerKind {
     undo: &[DETACH],
     imagined: imagined::TOOLS,
     over_shell: OverShell::Runs,
-    tried: Tried {
-        shapes: &[
-            &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],
-            &[
-                "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\", \"primarycache=metadata\", \"recordsize=16K\"] }",
-            ],
+    shapes: &[
+        &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],
+        &[
+            "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\", \"primarycache=metadata\", \"recordsize=16K\"] }",
         ],
-        ..Tried::NOWHERE
-    },
+    ],
     ..LayerKind::EMPTY
 };
 
@@ -176,17 +172,17 @@ impl Native {
                 // why it failed.
                 let size = format!("{}m", self.bytes / SIZE_MIN);
                 let create = ["hdiutil", "create", "-size", &size, "-fs", kind];
-                host.must(&with(&create, &file))?;
+                host.must(&argv_at(create.iter().copied(), &file))?;
                 let attach = attach_image(&file, &point);
                 setup.make(DETACH.of([file.into()]), &attach)?;
                 // hdiutil(1): detach takes a mount point, too.
-                setup.moves(with(&["hdiutil", "detach"], &point), attach);
+                setup.moves(argv_at(["hdiutil", "detach"], &point), attach);
                 Ok((point, Vec::new()))
             }
         }
     }
 
-    /// A pool on the file, with one dataset.
+    /// A pool on the file one dataset.
     fn pool(
         &self,
         setup: &mut Setup<'_>,
@@ -210,10 +206,10 @@ impl Native {
         ];
         setup.make(
             zfs::DESTROY.of([name.clone().into()]),
-            &with(&create, &file),
+            &argv_at(create.iter().copied(), &file),
         )?;
         // zpool(8): import -d DIRECTORY looks for the file there.
-        let mut import = with(&["zpool", "import", "-o", "cachefile=none", "-d"], private);
+        let mut import = argv_at(["zpool", "import", "-o", "cachefile=none", "-d"], private);
         import.push(name.clone().into());
         setup.moves(argv(["zpool", "export", &name]), import);
         let dataset = format!("{name}/data");
@@ -233,8 +229,8 @@ impl Native {
 }
 
 impl Layer for Native {
-    fn kind(&self) -> &'static str {
-        NAME
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn brief(&self) -> String {
@@ -248,10 +244,6 @@ impl Layer for Native {
             unit::bytes(self.bytes),
             zfs::shown(&self.properties)
         )
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Nothing
     }
 
     fn needs(&self) -> Needs {
@@ -268,7 +260,8 @@ impl Layer for Native {
 
     /// Nothing that is there is written over: what a machine cannot do is refused here, before anything is
     /// touched.
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        let host = machine.host;
         let found = match self.found(host) {
             Ok((_, found)) => found,
             Err(error) => return vec![Danger::Refused(error)],
@@ -280,7 +273,7 @@ impl Layer for Native {
         let missing = host.missing(&needs).into_iter();
         let missing = missing.map(|error| Danger::Refused(error.into()));
         // Only ZFS has any.
-        let impossible = zfs::impossible(host, "zfs", &self.properties);
+        let impossible = zfs::impossible(machine, "zfs", &self.properties);
         missing.chain(impossible).collect()
     }
 

@@ -1,7 +1,7 @@
 //! The exact commands on each system, from an imagined machine of that system.
 
 use crate::stack::testing::{self, site, stack};
-use crate::stack::{self, Danger, undo_all};
+use crate::stack::{self, Danger, Inspection, undo_all};
 use stackrace_machine::host::Host;
 use stackrace_machine::host::plan::{Fault, PlanHost, Step};
 use stackrace_machine::journal::Journal;
@@ -135,7 +135,7 @@ fn nothing_is_left_on_any_system_whatever_fails() {
 fn what_a_system_does_not_make_is_refused_before_anything_is_touched() {
     let refused = |system: &str, file_system: &str| {
         let host = machine(system, Fault::Never);
-        let dangers = stack(&[&layer(file_system)]).dangers(&host, &[]);
+        let dangers = stack(&[&layer(file_system)]).dangers(&Inspection::new(&host, &[]));
         let said = dangers.iter().map(|danger| match danger {
             Danger::Refused(error) => format!("{error}; {}", error.next()),
             Danger::Lost(what) => what.clone(),
@@ -159,7 +159,7 @@ fn a_property_that_this_zfs_does_not_have_is_refused_before_the_pool_is_made() {
         let line = format!(
             "native = {{ file-system = \"zfs\", size = \"1 GiB\", properties = [{properties}] }}"
         );
-        let dangers = stack(&[&line]).dangers(&host, &[]);
+        let dangers = stack(&[&line]).dangers(&Inspection::new(&host, &[]));
         assert!(!host.exists(Path::new("/scratch")));
         dangers.len()
     };
@@ -168,4 +168,19 @@ fn a_property_that_this_zfs_does_not_have_is_refused_before_the_pool_is_made() {
         dangers("\"checksum=blake3\", \"special_small_blocks=0\""),
         2
     );
+}
+
+#[test]
+fn a_machine_is_asked_once_what_its_zfs_can_set() {
+    let host = machine("FreeBSD", Fault::Never);
+    let inspected = Inspection::new(&host, &[]);
+    for checksum in ["sha256", "blake3"] {
+        let line = format!(
+            "native = {{ file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum={checksum}\"] }}"
+        );
+        stack(&[&line]).dangers(&inspected);
+    }
+    let steps = host.steps();
+    let asked: Vec<String> = steps.iter().map(Step::shown).collect();
+    assert_eq!(asked, ["zfs get"]);
 }

@@ -9,27 +9,15 @@ use std::ffi::OsString;
 const EXPORT: &str = "exportfs";
 
 pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "mount.nfs",
-        run: mount_without_device,
-    },
-    Tool {
-        name: "mount.nfs4",
-        run: mount_without_device,
-    },
+    Tool::new("mount.nfs", mount_without_device),
+    Tool::new("mount.nfs4", mount_without_device),
     Tool {
         // It comes and goes with the driver: nothing of a stack is left with it.
         name: "mount.nfsd",
         run: |_, _| said(""),
     },
-    Tool {
-        name: "rpcbind",
-        run: |world, _| world.start("rpcbind", &[111]),
-    },
-    Tool {
-        name: "rpc.mountd",
-        run: |world, _| world.start("rpc.mountd", &[]),
-    },
+    Tool::new("rpcbind", |world, _| world.start("rpcbind", &[111])),
+    Tool::new("rpc.mountd", |world, _| world.start("rpc.mountd", &[])),
     Tool {
         name: "rpc.nfsd",
         // The last word is how many threads there shall be.
@@ -38,10 +26,7 @@ pub(super) const TOOLS: &[Tool] = &[
             _ => world.start("nfsd", &[2049]),
         },
     },
-    Tool {
-        name: "exportfs",
-        run: exportfs,
-    },
+    Tool::new("exportfs", exportfs),
 ];
 
 /// `exportfs -o OPTIONS CLIENT:DIRECTORY`, the list of that (`-s`), and its end (`-u`).

@@ -1,22 +1,20 @@
 //! A share over NFS: the kernel's server on a peer or on this machine, mounted here.
 
 mod imagined;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod undo;
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_foundation::foundation::share::{self, Ends, Share, Shared};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, OneOf},
     Words,
 };
-use crate::stack::common::{
-    filesystem, line, options,
-    share::{self, Ends, Share, Shared},
+use stackrace_foundation::foundation::{
+    GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line, options,
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_machine::host::{Daemon, Driver, Host, Needs, Package, argv};
 use stackrace_machine::journal::BOOT;
 use std::ffi::OsString;
@@ -109,29 +107,20 @@ pub(super) const KIND: LayerKind = LayerKind {
     ],
     undo: &[undo::UNEXPORT, undo::END_SERVER],
     imagined: imagined::TOOLS,
-    tried: Tried {
-        shapes: &[
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "ext4 = {}",
-                "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
-            ],
-            &[
-                "loop = { size = \"1 GiB\" }",
-                "xfs = {}",
-                "nfs = { server = \"same\" }",
-            ],
+    shapes: &[
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "ext4 = {}",
+            "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
         ],
-        kills: &[KillStack {
-            name: "nfs",
-            disks: ("64 MiB", 1),
-            layers: &["ext4 = {}", "nfs = { server = \"{server}\" }"],
-            machines: &[1, 2],
-        }],
-        changes: &["exportfs", "rpc.mountd", "rpc.nfsd", "rpcbind"],
-        standing: "grep -F $places /var/lib/nfs/etab 2>/dev/null\nours rpc.mountd",
-        ..Tried::NOWHERE
-    },
+        &[
+            "loop = { size = \"1 GiB\" }",
+            "xfs = {}",
+            "nfs = { server = \"same\" }",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -185,7 +174,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Share for Nfs {
-    const KIND: &'static str = "nfs";
+    const KIND: &'static LayerKind = &KIND;
     /// The directory that is exported.
     type Served = PathBuf;
 
@@ -199,34 +188,31 @@ impl Share for Nfs {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mount.nfs", "mount", "umount", "ip", "tc"],
-            packages: KIND.packages,
             file_system: Some("nfs"),
-            ..Needs::default()
+            ..Needs::as_root(&["mount.nfs", "mount", "umount", "ip", "tc"], KIND.packages)
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &[
-                "exportfs",
-                "rpcbind",
-                "rpc.nfsd",
-                "rpc.mountd",
-                "modprobe",
-                "ip",
-                "tc",
-            ],
             drivers: &[Driver {
                 module: "nfsd",
                 shown_by: "/proc/net/rpc/nfsd",
                 what: "the server of NFS (nfsd)",
             }],
-            packages: KIND.packages,
             daemons: &[SERVER, MOUNTD],
-            ..Needs::default()
+            ..Needs::as_root(
+                &[
+                    "exportfs",
+                    "rpcbind",
+                    "rpc.nfsd",
+                    "rpc.mountd",
+                    "modprobe",
+                    "ip",
+                    "tc",
+                ],
+                KIND.packages,
+            )
         }
     }
 

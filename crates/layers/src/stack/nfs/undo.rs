@@ -6,22 +6,14 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Exports a directory to a client no more.
-pub(super) const UNEXPORT: UndoKind = UndoKind {
-    layer: "nfs",
-    name: "unexport",
-    params: &[Param::Address, Param::Path],
-    undo: unexport,
-};
+pub(super) const UNEXPORT: UndoKind =
+    UndoKind::new("nfs", "unexport", &[Param::Address, Param::Path], unexport);
 
 /// Ends the kernel's server, which did not run before. An entry names a file that was made with it, and
 /// the kernel's own id of the time since the machine was started: after another start, or without that
 /// file, the server is not ours.
-pub(super) const END_SERVER: UndoKind = UndoKind {
-    layer: "nfs",
-    name: "end-server",
-    params: &[Param::Path, Param::Name],
-    undo: end_server,
-};
+pub(super) const END_SERVER: UndoKind =
+    UndoKind::new("nfs", "end-server", &[Param::Path, Param::Name], end_server);
 
 /// Reads what the kernel's NFS server exports, a line each.
 ///

@@ -3,22 +3,18 @@
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod testing;
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::share::{self, Ends, Share, Shared};
+use stackrace_foundation::foundation::words::{
     OptionValue::{Alone, Amount, OneOf},
     Words,
 };
-use crate::stack::common::{
-    filesystem, line, options,
-    share::{self, Ends, Share, Shared},
+use stackrace_foundation::foundation::{
+    GivesKind, Layer, LayerError, LayerKind, Memory, Setup, Takes, filesystem, line, options,
 };
-use crate::stack::error::LayerError;
-use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::{Memory, Setup};
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::imagined::{Tool, mount_without_device};
-use stackrace_machine::host::{Daemon, Needs, Package, argv};
+use stackrace_machine::host::{Daemon, Needs, Package, argv, argv_at};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -62,38 +58,23 @@ pub(super) const KIND: LayerKind = LayerKind {
         Package::new("cifs-utils", &["mount.cifs"]),
     ],
     imagined: &[
-        Tool {
-            name: "smbd",
-            run: |world, _| world.start("smbd", &[PORT]),
-        },
-        Tool {
-            name: "mount.cifs",
-            run: mount_without_device,
-        },
+        Tool::new("smbd", |world, _| world.start("smbd", &[PORT])),
+        Tool::new("mount.cifs", mount_without_device),
     ],
-    tried: Tried {
-        shapes: &[
-            &[
-                "tmpfs = { size = \"1 MiB\" }",
-                "smb = { options = [\"strict sync = no\"] }",
-            ],
-            &[
-                "lab-disks = { size = \"1 GiB\" }",
-                "drbd = { role = \"dual\" }",
-                "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
-                "smb = {}",
-            ],
+    shapes: &[
+        &[
+            "tmpfs = { size = \"1 MiB\" }",
+            "smb = { options = [\"strict sync = no\"] }",
         ],
-        kills: &[KillStack {
-            name: "smb",
-            disks: ("64 MiB", 1),
-            layers: &["ext4 = {}", "smb = { server = \"{server}\" }"],
-            machines: &[1, 2],
-        }],
-        changes: &["smbd"],
-        standing: "ours smbd",
-        ..Tried::NOWHERE
-    },
+        &[
+            "lab-disks = { size = \"1 GiB\" }",
+            "drbd = { role = \"dual\" }",
+            "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+            "smb = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: testing::TRIED,
     ..LayerKind::EMPTY
 };
 
@@ -230,7 +211,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Share for Smb {
-    const KIND: &'static str = "smb";
+    const KIND: &'static LayerKind = &KIND;
     type Served = ();
 
     fn asked(&self) -> String {
@@ -247,21 +228,18 @@ impl Share for Smb {
 
     fn client_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
-            packages: KIND.packages,
             file_system: Some("cifs"),
-            ..Needs::default()
+            ..Needs::as_root(
+                &["mount.cifs", "mount", "umount", "ip", "tc"],
+                KIND.packages,
+            )
         }
     }
 
     fn server_needs(&self) -> Needs {
         Needs {
-            root: true,
-            tools: &["smbd", "testparm", "ip", "tc"],
-            packages: KIND.packages,
             daemons: &[SERVER],
-            ..Needs::default()
+            ..Needs::as_root(&["smbd", "testparm", "ip", "tc"], KIND.packages)
         }
     }
 
@@ -280,8 +258,10 @@ impl Share for Smb {
         setup.create_text(&file, &self.configuration(&own, ends, &root))?;
         let host = setup.host();
         // Asked before the server is started: it says what is in force, and what is misspelt.
-        let mut command = argv(["testparm", "--suppress-prompt", "--section-name", SHARE]);
-        command.push(file.clone().into());
+        let command = argv_at(
+            ["testparm", "--suppress-prompt", "--section-name", SHARE],
+            &file,
+        );
         let found = host.must(&command)?;
         // testparm(1) warns of an unknown option and succeeds; the server would go on without it.
         if let Some(line) = found.stderr.lines().find(|line| line.contains("unknown")) {

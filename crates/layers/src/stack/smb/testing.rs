@@ -70,3 +70,17 @@ pub(in crate::stack) fn one_client_at_one_address() -> Ended {
     assert_eq!(host.listener(PORT).unwrap(), None);
     Ok(())
 }
+
+use stackrace_foundation::foundation::{KillStack, Tried};
+
+pub(super) const TRIED: Tried = Tried {
+    kills: &[KillStack {
+        name: "smb",
+        disks: ("64 MiB", 1),
+        layers: &["ext4 = {}", "smb = { server = \"{server}\" }"],
+        machines: &[1, 2],
+    }],
+    changes: &["smbd"],
+    standing: "ours smbd",
+    ..Tried::NOWHERE
+};

@@ -4,11 +4,11 @@ use super::disk_users::{self, Loop, run};
 use super::guarded::{Disk, disk};
 use super::repointed::{precious, scratch_of};
 use super::{Ended, site};
-use crate::stack::common::{filesystem, guard};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::setup::Setup;
 use crate::stack::{Layer, Stack, undo_all};
+use stackrace_foundation::foundation::{
+    Device, Gives, GivesKind, LayerError, LayerKind, Origin, Setup, StandingLayer, Takes,
+    filesystem, guard,
+};
 use stackrace_machine::host::{Host, Needs};
 use stackrace_machine::journal::Journal;
 use std::any::Any;
@@ -28,25 +28,20 @@ pub(super) fn between(
     Box::new(Between(Box::new(act)))
 }
 
+const BETWEEN: LayerKind = LayerKind {
+    name: "between",
+    takes: Takes::Devices { min: 1, max: 1 },
+    gives: GivesKind::Devices,
+    ..LayerKind::EMPTY
+};
+
 impl Layer for Between {
-    fn kind(&self) -> &'static str {
-        "between"
+    fn of_kind(&self) -> &'static LayerKind {
+        &BETWEEN
     }
 
     fn describe_asked(&self) -> String {
         String::new()
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
-    }
-
-    fn gives(&self) -> GivesKind {
-        GivesKind::Devices
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
     }
 
     fn needs(&self) -> Needs {

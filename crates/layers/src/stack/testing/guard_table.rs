@@ -7,7 +7,7 @@
 use super::disk_users::*;
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, NamedCase};
-use crate::stack::common::guard;
+use stackrace_foundation::foundation::guard;
 use stackrace_machine::host::Host;
 use std::any::Any;
 use std::io::Read as _;

@@ -2,11 +2,11 @@
 //! device has no id of its own: links in a directory of the test stand for those udev makes.
 
 use super::{Ended, settings, site};
-use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
-use crate::stack::identity::Identity;
 use crate::stack::undo_all;
 use crate::stack::{Danger, Layer, Site, Stack};
+use stackrace_foundation::foundation::Inspection;
+use stackrace_foundation::foundation::{Identity, guard};
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::host::{Host, Needs, argv};
 use stackrace_machine::journal::Journal;
@@ -31,10 +31,8 @@ pub(super) struct Disk {
 pub(super) fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     let host = LocalHost::new(Arc::new(|_| {}));
     let needs = Needs {
-        root: true,
-        tools,
         drivers: &[crate::stack::loops::DRIVER],
-        ..Needs::default()
+        ..Needs::as_root(tools, &[])
     };
     if let Some(missing) = host.missing(&needs).into_iter().next() {
         return Err(missing.to_string());
@@ -393,7 +391,7 @@ pub(super) fn what_was_made_by_others_since_is_left_alone() -> Ended {
         error.to_string().contains("does not bear our mark"),
         "{error}"
     );
-    let dangers = stack.dangers(&disk.host, &[]);
+    let dangers = stack.dangers(&Inspection::new(&disk.host, &[]));
     assert!(matches!(&dangers[1], Danger::Lost(what) if what.contains("photos")));
     // In the order of the journal nothing older of the stack was undone: do it by hand.
     disk.run("wipefs --all --quiet DEVICE");

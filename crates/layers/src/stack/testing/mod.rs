@@ -12,10 +12,10 @@ mod pools;
 mod repointed;
 mod second;
 
-use super::layer::{Expected, RealStack};
 use super::*;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::{Expected, RealStack};
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::Journal;

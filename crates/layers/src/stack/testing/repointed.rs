@@ -3,9 +3,9 @@
 use super::between::between;
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, settings, site};
-use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
 use crate::stack::{Danger, Stack, undo_all};
+use stackrace_foundation::foundation::guard;
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::Journal;
 use std::os::unix::fs::symlink;

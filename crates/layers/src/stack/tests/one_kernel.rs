@@ -199,7 +199,7 @@ fn what_needs_two_kernels_says_so() {
 
 #[test]
 fn whatever_step_fails_in_one_kernel_nothing_is_left() {
-    let shapes = ALL.iter().flat_map(|kind| kind.tried.shapes);
+    let shapes = ALL.iter().flat_map(|kind| kind.shapes);
     let fits = |lines: &&&[&str]| {
         let shape = stack(lines);
         shape.nodes() == 2 && shape.apart().is_none()

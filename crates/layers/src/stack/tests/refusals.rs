@@ -1,10 +1,10 @@
 //! What a study may not ask of a layer, and where that is said.
 
 use crate::stack::ALL;
-use crate::stack::common::options::ANY;
-use crate::stack::common::words::OptionValue;
 use crate::stack::testing::try_layer;
 use stackrace_base::setting::written::with_zeros;
+use stackrace_foundation::foundation::options::ANY;
+use stackrace_foundation::foundation::words::OptionValue;
 
 /// Every line is refused at a place, in these words, with help.
 fn assert_refused(lines: &[(&str, &str)]) {

@@ -4,15 +4,14 @@
 //! the run's mark, mounted in one directory. All of them that still exist are destroyed when the
 //! stack is torn down.
 
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Bare, DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind, ON_TWO_DISKS, Tried};
-use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::undo::DESTROY;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, Settings};
+use stackrace_foundation::foundation::{
+    Bare, Gives, GivesKind, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup, StandingLayer,
+    Takes, block, filesystem,
+};
 use stackrace_machine::host::Needs;
 
 /// The layer `bare` of a study.
@@ -20,20 +19,14 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "bare",
     summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",
     settings: &[],
-    takes: Takes::Devices {
-        min: 2,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(2),
     gives: GivesKind::Bare,
     example: "bare = {}",
     parse,
-    tried: Tried {
-        shapes: &[
-            &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
-            &[ON_TWO_DISKS, "bare = {}"],
-        ],
-        ..Tried::NOWHERE
-    },
+    shapes: &[
+        &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
+        &[ON_TWO_DISKS, "bare = {}"],
+    ],
     over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
@@ -45,29 +38,16 @@ fn parse(_settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for BareDevices {
-    fn kind(&self) -> &'static str {
-        "bare"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         "bare devices, for pools (ZFS) of the workload's".to_string()
     }
 
-    fn takes(&self) -> Takes {
-        KIND.takes
-    }
-
-    fn gives(&self) -> GivesKind {
-        GivesKind::Bare
-    }
-
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zpool", "zfs", "wipefs", "blkid"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zpool", "zfs", "wipefs", "blkid"], zfs::PACKAGES)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

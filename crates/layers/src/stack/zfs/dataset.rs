@@ -1,15 +1,15 @@
 //! A file system in a pool of ZFS.
 
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes, pool};
-use crate::stack::layer::{Layer, LayerKind};
-use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
-use stackrace_machine::host::{Host, Needs, argv};
+use stackrace_foundation::foundation::gives::pool;
+use stackrace_foundation::foundation::{
+    Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, Memory, Setup,
+    StandingLayer, Takes, block, filesystem,
+};
+use stackrace_machine::host::{Needs, argv, argv_at};
 use std::ffi::OsString;
 
 /// The layer `dataset` of a study.
@@ -58,25 +58,16 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Dataset {
-    fn kind(&self) -> &'static str {
-        "dataset"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
         format!("dataset{}", zfs::shown(&self.properties))
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Pool
-    }
-
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zfs", "umount"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zfs", "umount"], zfs::PACKAGES)
     }
 
     fn returns(&self) -> bool {
@@ -88,16 +79,15 @@ impl Layer for Dataset {
         let name = format!("{}/data", pool(below)?.name);
         let root = setup.mount_point()?;
         // zfsutil: at another place than the dataset's own mountpoint (mount.zfs(8)).
-        let mut mount = argv(["mount", "-t", "zfs", "-o", "zfsutil", &name]);
-        mount.push(root.clone().into());
+        let mount = argv_at(["mount", "-t", "zfs", "-o", "zfsutil", &name], &root);
         setup.mount_with(mount, &root, Memory::No)?;
         let mount = filesystem::mounted(host, &root)?;
         let facts = vec![Fact::new("mount options in force", mount.options.join(","))];
         Ok(StandingLayer::new("dataset", facts, Gives::Mounted(root)))
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        impossible(host, "zfs", &self.properties)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        impossible(machine, "zfs", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -13,22 +13,10 @@ const POOL: &str = "zpool";
 
 /// Every tool that the layers and their undo call.
 pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "zpool",
-        run: zpool,
-    },
-    Tool {
-        name: "zfs",
-        run: zfs,
-    },
-    Tool {
-        name: "zdb",
-        run: zdb,
-    },
-    Tool {
-        name: ARC_STATS,
-        run: arc_stats,
-    },
+    Tool::new("zpool", zpool),
+    Tool::new("zfs", zfs),
+    Tool::new("zdb", zdb),
+    Tool::new(ARC_STATS, arc_stats),
 ];
 
 /// Statistics of the cache: its limit is the one that was set last.

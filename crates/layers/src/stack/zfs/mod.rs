@@ -8,6 +8,8 @@ mod imagined;
 mod pool;
 mod properties;
 mod supported;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
 mod topology;
 mod undo;
 mod volume;

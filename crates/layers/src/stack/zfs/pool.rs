@@ -3,14 +3,6 @@
 //! ZFS takes the ashift asked for as a wish: on disks that report physical sectors of 4096 B,
 //! mirrors and raidz get 12 although 9 was asked. Such a pool is an error here, never a figure.
 
-use crate::stack::common::lasting::{LastingState, whole};
-use crate::stack::common::{block, filesystem};
-use crate::stack::error::LayerError;
-use crate::stack::gives::{
-    DEVICES_MAX, Danger, Device, Gives, GivesKind, Pool, StandingLayer, Takes,
-};
-use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
-use crate::stack::setup::Setup;
 use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
@@ -19,7 +11,12 @@ use crate::stack::zfs::{imagined, undo::DESTROY};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
+use stackrace_foundation::foundation::lasting::{LastingState, whole};
+use stackrace_foundation::foundation::{
+    DEVICES_MAX, Danger, Device, FileData, Gives, GivesKind, Inspection, Layer, LayerError,
+    LayerKind, Pool, Setup, StandingLayer, Takes, block, filesystem,
+};
+use stackrace_machine::host::{Host, Needs, argv, argv_at, udev::create_pool};
 use stackrace_machine::journal::partitions;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -68,10 +65,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         ),
         zfs::PROPERTIES,
     ],
-    takes: Takes::Devices {
-        min: 1,
-        max: DEVICES_MAX,
-    },
+    takes: Takes::at_least(1),
     gives: GivesKind::Pool,
     example: "zpool = { topology = \"mirror\", ashift = 12 }",
     words: &[&zfs::POOL],
@@ -85,28 +79,13 @@ pub(crate) const KIND: LayerKind = LayerKind {
         let layout = Fact::new("layout", layout(text, ""));
         ashift.into_iter().chain([layout]).collect()
     }],
-    tried: Tried {
-        shapes: &[&[
-            "loop = { size = \"1 GiB\", count = 3 }",
-            "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
-            "dataset = { compression = \"lz4\" }",
-        ]],
-        on_devices: &[
-            (1, &["zpool = {}", "dataset = { compression = \"lz4\" }"]),
-            (2, &["zpool = { topology = \"mirror\" }", "dataset = {}"]),
-        ],
-        kills: &[KillStack::on_one(
-            "zpool",
-            ("128 MiB", 5),
-            &[
-                "zpool = { topology = \"raidz1\", special = 1, log = 1 }",
-                "dataset = { compression = \"lz4\" }",
-            ],
-        )],
-        real: &[],
-        changes: &["zfs", "zpool"],
-        standing: "[ -d /proc/spl ] && zpool list -H",
-    },
+    shapes: &[&[
+        "loop = { size = \"1 GiB\", count = 3 }",
+        "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
+        "dataset = { compression = \"lz4\" }",
+    ]],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::POOL,
     over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
@@ -325,8 +304,8 @@ fn trap(asked: u64) -> String {
 }
 
 impl Layer for Zpool {
-    fn kind(&self) -> &'static str {
-        "zpool"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn written_below(&self, bytes: u64, devices: usize) -> u64 {
@@ -357,23 +336,11 @@ impl Layer for Zpool {
     }
 
     fn takes(&self) -> Takes {
-        Takes::Devices {
-            min: self.data_min() + self.extra(),
-            max: DEVICES_MAX,
-        }
-    }
-
-    fn gives(&self) -> GivesKind {
-        GivesKind::Pool
+        Takes::at_least(self.data_min() + self.extra())
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zpool", "zfs", "zdb", "wipefs", "blkid"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zpool", "zfs", "zdb", "wipefs", "blkid"], zfs::PACKAGES)
     }
 
     fn returns(&self) -> bool {
@@ -402,8 +369,8 @@ impl Layer for Zpool {
         ))
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        impossible(host, "zpool", &self.properties)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        impossible(machine, "zpool", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
@@ -468,8 +435,7 @@ fn link(host: &dyn Host, links: &Path, devices: &[Device]) -> Result<(), LayerEr
 
 /// The command that imports a pool whose devices are linked in a directory.
 fn import(links: &Path, more: &[&str], pool: &str) -> Vec<OsString> {
-    let mut import = argv(["zpool", "import", "-d"]);
-    import.push(links.into());
+    let mut import = argv_at(["zpool", "import", "-d"], links);
     import.extend(argv(["-o", "cachefile=none"]));
     import.extend(argv(more.iter().map(ToString::to_string)));
     import.extend(argv([pool]));
@@ -553,7 +519,7 @@ mod tests {
         let devices = |count: u32| -> Vec<Device> {
             let device = |number| Device {
                 path: PathBuf::from(format!("/{number}")),
-                origin: crate::stack::gives::Origin::LoopOn(PathBuf::new()),
+                origin: stackrace_foundation::foundation::Origin::LoopOn(PathBuf::new()),
             };
             (1..=count).map(device).collect()
         };
@@ -563,12 +529,6 @@ mod tests {
             "mirror /1 /2 mirror /3 /4 special mirror /5 /6 log /7 cache /8"
         );
         assert!(pool.vdevs(&devices(9)).is_err());
-        assert_eq!(
-            pool.takes(),
-            Takes::Devices {
-                min: 8,
-                max: DEVICES_MAX
-            }
-        );
+        assert_eq!(pool.takes(), Takes::at_least(8));
     }
 }

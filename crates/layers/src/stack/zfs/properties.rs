@@ -1,12 +1,12 @@
 //! Properties of pools, datasets and volumes of ZFS: asked for, read back, compared.
 
-use crate::stack::common::words::{
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
+use stackrace_foundation::foundation::LayerError;
+use stackrace_foundation::foundation::words::{
     OptionValue::{Amount, OneOf, Word},
     Words, pairs,
 };
-use crate::stack::error::LayerError;
-use stackrace_base::event::Fact;
-use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
@@ -339,6 +339,7 @@ pub(super) fn check(
     found: &[Property],
 ) -> Result<(), LayerError> {
     for (name, asked) in asked {
+        // ZFS takes some words as wishes only.
         let value = found.iter().find(|property| property.name == *name);
         match value {
             Some(property) if same(name, asked, &property.value) => {}

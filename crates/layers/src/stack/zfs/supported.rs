@@ -3,9 +3,7 @@
 //! `zfs get` and `zpool get` without anything to get list every property of that ZFS with its values, on every
 //! system and without a pool (zfs(8), "The following properties are supported").
 
-use crate::stack::error::LayerError;
-use crate::stack::gives::Danger;
-use stackrace_machine::host::{Host, argv};
+use stackrace_foundation::foundation::{Danger, Inspection, LayerError};
 
 /// Values that ZFS takes and does not list.
 const UNLISTED: &[(&str, &str)] = &[("checksum", "noparity")];
@@ -20,14 +18,15 @@ struct Supported<'a> {
 
 /// What of `asked` the ZFS of this machine does not have, by its `tool`, `zfs` or `zpool`. A machine that lists
 /// nothing has its say when the property is set.
-pub(crate) fn impossible(host: &dyn Host, tool: &str, asked: &[(String, String)]) -> Vec<Danger> {
+pub(crate) fn impossible(
+    machine: &Inspection<'_>,
+    tool: &str,
+    asked: &[(String, String)],
+) -> Vec<Danger> {
     if asked.is_empty() {
         return Vec::new();
     }
-    let Ok(output) = host.exec(&argv([tool, "get"])) else {
-        return Vec::new();
-    };
-    let text = format!("{}\n{}", output.stdout, output.stderr);
+    let text = machine.told(&[tool, "get"]);
     let known = listed(&text);
     if known.is_empty() {
         return Vec::new();

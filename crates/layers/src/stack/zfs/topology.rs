@@ -1,7 +1,7 @@
 //! How data are spread over the devices of a pool, and what that takes.
 
-use crate::stack::common::block;
 use stackrace_base::setting::{ChoiceDoc, choice};
+use stackrace_foundation::foundation::block;
 
 /// Ways in which data are spread over the devices of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

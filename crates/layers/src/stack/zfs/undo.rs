@@ -5,12 +5,8 @@ use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Destroys the pool of a name.
-pub(crate) const DESTROY: UndoKind = UndoKind {
-    layer: "zfs",
-    name: "destroy-pool",
-    params: &[Param::OurName],
-    undo: destroy,
-};
+pub(crate) const DESTROY: UndoKind =
+    UndoKind::new("zfs", "destroy-pool", &[Param::OurName], destroy);
 
 /// Destroys a pool; none of that name, or no ZFS that could hold one, is fine. An exported pool is
 /// on its devices alone, and goes with them or with their signatures.

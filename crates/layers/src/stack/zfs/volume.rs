@@ -1,15 +1,15 @@
 //! A block device in a pool of ZFS.
 
-use crate::stack::common::assembled;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes, pool};
-use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
-use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_machine::host::{Host, Needs, argv};
+use stackrace_foundation::foundation::gives::pool;
+use stackrace_foundation::foundation::{
+    Danger, Gives, GivesKind, Inspection, Layer, LayerError, LayerKind, ON_TWO_DISKS, Setup,
+    StandingLayer, Takes, assembled,
+};
+use stackrace_machine::host::{Needs, argv};
 use std::path::Path;
 
 /// Smallest volume: below it no file system fits, and the mistake is a unit.
@@ -43,47 +43,30 @@ pub(crate) const KIND: LayerKind = LayerKind {
     example: "zvol = { size = \"1 GiB\", volblocksize = \"16 KiB\", compression = \"off\" }",
     words: &[&zfs::DATASET],
     parse,
-    tried: Tried {
-        shapes: &[
-            &[
-                "loop = { size = \"1 GiB\", count = 4 }",
-                "zpool = { topology = \"raid10\" }",
-                "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
-                "xfs = {}",
-            ],
-            &[
-                ON_TWO_DISKS,
-                "zpool = { topology = \"mirror\" }",
-                "zvol = { size = \"256 MiB\" }",
-                "ext3 = {}",
-            ],
-            &[
-                "loop = { size = \"1 GiB\" }",
-                "lvm = {}",
-                "zpool = {}",
-                "zvol = { size = \"256 MiB\" }",
-                "zpool = {}",
-                "dataset = {}",
-            ],
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 4 }",
+            "zpool = { topology = \"raid10\" }",
+            "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
+            "xfs = {}",
         ],
-        on_devices: &[(
-            1,
-            &[
-                "zpool = { ashift = 9, max-auto-ashift = 9 }",
-                "zvol = { size = \"256 MiB\" }",
-            ],
-        )],
-        kills: &[KillStack::on_one(
-            "zvol",
-            ("128 MiB", 3),
-            &[
-                "zpool = { topology = \"raidz1\" }",
-                "zvol = { size = \"64 MiB\" }",
-                "ext4 = {}",
-            ],
-        )],
-        ..Tried::NOWHERE
-    },
+        &[
+            ON_TWO_DISKS,
+            "zpool = { topology = \"mirror\" }",
+            "zvol = { size = \"256 MiB\" }",
+            "ext3 = {}",
+        ],
+        &[
+            "loop = { size = \"1 GiB\" }",
+            "lvm = {}",
+            "zpool = {}",
+            "zvol = { size = \"256 MiB\" }",
+            "zpool = {}",
+            "dataset = {}",
+        ],
+    ],
+    #[cfg(any(test, feature = "testing"))]
+    tried: super::testing::VOLUME,
     over_shell: zfs::OVER_SHELL,
     ..LayerKind::EMPTY
 };
@@ -112,8 +95,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 impl Layer for Zvol {
-    fn kind(&self) -> &'static str {
-        "zvol"
+    fn of_kind(&self) -> &'static LayerKind {
+        &KIND
     }
 
     fn describe_asked(&self) -> String {
@@ -125,25 +108,12 @@ impl Layer for Zvol {
         )
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Pool
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
     fn needs(&self) -> Needs {
-        Needs {
-            root: true,
-            tools: &["zfs", "wipefs"],
-            packages: zfs::PACKAGES,
-            ..Needs::default()
-        }
+        Needs::as_root(&["zfs", "wipefs"], zfs::PACKAGES)
     }
 
-    fn dangers(&self, host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
-        impossible(host, "zfs", &self.properties)
+    fn dangers(&self, machine: &Inspection<'_>) -> Vec<Danger> {
+        impossible(machine, "zfs", &self.properties)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -1,7 +1,7 @@
 //! The rates of a job in fio's normal output. Each is there several times: as a rate of few digits, and as
 //! the amount and the time that it was made from. The statement with most digits counts.
 
-use super::results::{Direction, ResultLatency, Shown, is_version_2, per_second, ticked};
+use super::results::{Direction, is_version_2, per_second};
 use super::value;
 use stackrace_base::printed::text::{TextLine, bytes_of, times_of};
 use stackrace_base::printed::{ImportError, PrintedFigure};
@@ -109,20 +109,13 @@ pub(super) fn rates(
     let finest = made
         .map_or(rate.binary, |made| rate.binary.finer(made))
         .finer(rate.decimal);
-    let throughput = ticked(finest, milliseconds);
-    Ok(Direction {
-        name: name.to_owned(),
-        throughput,
-        operations: printed,
-        latency: ResultLatency::default(),
-        notes: Vec::new(),
-        shown: Shown {
-            operations: operations.to_owned(),
-            milliseconds,
-            moved,
-            count: 0.0,
-        },
-    })
+    Ok(Direction::printed(
+        name,
+        finest,
+        milliseconds,
+        (operations, printed),
+        moved,
+    ))
 }
 
 /// Takes the figures that follow from the number of operations that `issued rwts` tells, in blocks of

@@ -112,6 +112,30 @@ pub(super) struct Direction {
     pub(super) shown: Shown,
 }
 
+impl Direction {
+    /// What a line of rates tells: the finest rate, ms, operations per second as text and as a figure, bytes moved.
+    pub(super) fn printed(
+        name: &str,
+        finest: PrintedFigure,
+        milliseconds: f64,
+        (text, operations): (&str, PrintedFigure),
+        moved: PrintedFigure,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            throughput: ticked(finest, milliseconds),
+            operations,
+            shown: Shown {
+                operations: text.to_owned(),
+                milliseconds,
+                moved,
+                count: 0.0,
+            },
+            ..Self::default()
+        }
+    }
+}
+
 /// A line of rates of the normal output, until it is known how many operations there were.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {

@@ -3,7 +3,7 @@
 
 use super::group;
 use super::rates::{self, Digits};
-use super::results::{Direction, ResultLatency, Shown, per_second, ticked};
+use super::results::{Direction, per_second};
 use super::value;
 use stackrace_base::printed::text::{TextLine, size};
 use stackrace_base::printed::{ImportError, PrintedFigure};
@@ -41,19 +41,13 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
         return Err(line.contradicts("itself: amount over time is another rate"));
     }
     let finest = made.map_or(rate, |made| rate.finer(made));
-    Ok(Direction {
-        name: name.to_owned(),
-        throughput: ticked(finest, milliseconds),
-        operations: printed,
-        latency: ResultLatency::default(),
-        notes: Vec::new(),
-        shown: Shown {
-            operations: operations.to_owned(),
-            milliseconds,
-            moved,
-            count: 0.0,
-        },
-    })
+    Ok(Direction::printed(
+        name,
+        finest,
+        milliseconds,
+        (operations, printed),
+        moved,
+    ))
 }
 
 /// Reads `r=1024/w=0/d=0`.

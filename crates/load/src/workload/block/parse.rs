@@ -29,17 +29,19 @@ impl BlockIo {
         let files = at_least_one(settings, FILES)?;
         let direct = settings.flag(DIRECT)?;
         // A block must fit into one file, not only into all of them together.
-        let block_sizes = block_sizes(settings, frame, size / u64::from(files))?;
+        let file = size / u64::from(files);
+        let block_sizes = block_sizes(settings, frame, file)?;
+        let align = align(settings, frame.access, &block_sizes, file, direct)?;
         let io = Self {
-            size,
+            size: match (block_sizes.as_slice(), align) {
+                // Whole blocks are read and written: what is left over is no part of the data.
+                ([(block, _)], None) => {
+                    file / u64::from(*block) * u64::from(*block) * u64::from(files)
+                }
+                _ => size,
+            },
             files,
-            align: align(
-                settings,
-                frame.access,
-                &block_sizes,
-                size / u64::from(files),
-                direct,
-            )?,
+            align,
             block_sizes,
             threads: at_least_one(settings, THREADS)?,
             queue_depth: at_least_one(settings, QUEUE_DEPTH)?,
@@ -286,9 +288,15 @@ fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Resu
     let valid = value.is_multiple_of(512) && BLOCK_BYTES.contains(&value);
     match u32::try_from(value) {
         Ok(block) if valid && value <= largest => Ok(block),
+        _ if largest < *BLOCK_BYTES.start() => Err(settings.refuse(
+            "size",
+            format!("a file of {} holds no block", unit::bytes(largest)),
+            "give each file at least one block: 512 B or more",
+        )),
         _ => Err(settings.refuse(
             name,
-            format!("block size {} does not work here", unit::bytes(value)),
+            // Rounded to three digits it may look like one that works.
+            format!("a block of {value} B does not work here"),
             format!(
                 "choose a multiple of 512 B from 512 B to 64 MiB, at most the size ({})",
                 unit::bytes(largest)
@@ -357,6 +365,19 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
             "nothing is written that could be made durable",
             "write sync = \"none\", or leave it out",
         ));
+    }
+    // What was asked for is not left undone without a word.
+    for (name, asked) in [
+        (fsync_every("0").name, every > 0),
+        (FSYNC_AT_END.name, durability.fsync_at_end),
+    ] {
+        if reads_only && asked && settings.given(name) {
+            return Err(settings.refuse(
+                name,
+                "nothing is written that could be made durable",
+                format!("leave {name} out, or let it write"),
+            ));
+        }
     }
     // A read-only phase calls no fsync, whatever is set.
     let never = reads_only || (durability.fsync_every.is_none() && !durability.fsync_at_end);

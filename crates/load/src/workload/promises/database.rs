@@ -6,8 +6,9 @@ use std::path::Path;
 use stackrace_engine::promises::Commit;
 use stackrace_engine::{OpError, PhaseOutcome};
 
+use super::asked::{Durability, FILE, SERVED, Switches, object};
 use super::{postgresql, sqlite};
-use crate::workload::kind::{WorkloadError, trouble};
+use crate::workload::kind::WorkloadError;
 use crate::workload::postgres_server;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::Needs;
@@ -62,9 +63,9 @@ pub enum DatabaseKind {
 #[derive(Debug, Clone)]
 pub(super) enum ChosenDatabase {
     /// A library that works on a file.
-    Sqlite(sqlite::Durability),
+    Sqlite(Durability),
     /// A server of the trial's own.
-    Postgresql(postgresql::Switches),
+    Postgresql(Switches),
 }
 
 impl DatabaseKind {
@@ -97,8 +98,8 @@ impl DatabaseKind {
     /// Returns the ledger's name of a row.
     pub fn object(self, row: u32) -> String {
         match self {
-            Self::Sqlite => sqlite::object(row),
-            Self::Postgresql => postgresql::object(row),
+            Self::Sqlite => object(FILE, row),
+            Self::Postgresql => object(SERVED, row),
         }
     }
 
@@ -117,7 +118,7 @@ impl DatabaseKind {
     /// Returns true if anything of it is there.
     pub fn exists(self, directory: &Path) -> bool {
         match self {
-            Self::Sqlite => directory.join(sqlite::FILE).exists(),
+            Self::Sqlite => sqlite::exists(directory),
             Self::Postgresql => postgresql::exists(directory),
         }
     }
@@ -128,10 +129,11 @@ impl DatabaseKind {
     /// # Errors
     /// It does not start: the end of its log.
     pub fn start(self, directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
-        match self {
-            Self::Sqlite => Ok(()),
-            Self::Postgresql => postgresql::start(directory, repair).map_err(|error| error.said),
-        }
+        let started = match self {
+            Self::Sqlite => sqlite::start(directory, repair),
+            Self::Postgresql => postgresql::start(directory, repair),
+        };
+        started.map_err(|error| error.said)
     }
 
     /// Reads all rows, as it finds them after it recovered itself; [`DatabaseKind::start`] was
@@ -141,7 +143,7 @@ impl DatabaseKind {
     /// What it says: it is damaged.
     pub fn rows(self, directory: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
         match self {
-            Self::Sqlite => sqlite::rows(&directory.join(sqlite::FILE)),
+            Self::Sqlite => sqlite::rows(directory),
             Self::Postgresql => postgresql::rows(directory),
         }
     }
@@ -151,10 +153,11 @@ impl DatabaseKind {
     /// # Errors
     /// It does not end.
     pub fn end(self, directory: &Path) -> Result<(), String> {
-        match self {
-            Self::Sqlite => Ok(()),
-            Self::Postgresql => postgresql::end(directory).map_err(|error| error.said),
-        }
+        let ended = match self {
+            Self::Sqlite => sqlite::end(directory),
+            Self::Postgresql => postgresql::end(directory),
+        };
+        ended.map_err(|error| error.said)
     }
 }
 
@@ -174,25 +177,29 @@ impl ChosenDatabase {
             return Ok(None);
         };
         let text = |name| settings.text(name);
-        let (available, database) = match kind {
+        let (is_there, database) = match kind {
             DatabaseKind::Sqlite => {
-                let durability = sqlite::Durability {
+                let durability = Durability {
                     journal: text("journal")?,
                     synchronous: text("synchronous")?,
                 };
-                (sqlite::available(), Self::Sqlite(durability))
+                (sqlite::THERE, Self::Sqlite(durability))
             }
             DatabaseKind::Postgresql => {
-                let switches = postgresql::Switches {
+                let switches = Switches {
                     fsync: text("fsync")?,
                     synchronous_commit: text("synchronous-commit")?,
                     full_page_writes: text("full-page-writes")?,
                 };
-                (postgresql::available(), Self::Postgresql(switches))
+                (postgresql::THERE, Self::Postgresql(switches))
             }
         };
         // Refused before anything is touched, not in the middle of a run.
-        available.map_err(|why| settings.refuse("idiom", why, ""))?;
+        if !is_there {
+            let name = kind.name();
+            let why = format!("built without {name} (cargo install --path . --features full)");
+            return Err(settings.refuse("idiom", why, ""));
+        }
         if settings.count("threads")? > 1 {
             let why = match kind {
                 DatabaseKind::Sqlite => "SQLite commits one transaction at a time",
@@ -268,30 +275,14 @@ impl ChosenDatabase {
     ///
     /// # Errors
     /// It cannot be opened or closed; those of `work`.
-    pub(super) fn open(
+    pub(super) fn during(
         &self,
         directory: &Path,
         work: impl FnOnce(&mut Commit<'_>) -> Result<PhaseOutcome, OpError>,
     ) -> Result<PhaseOutcome, WorkloadError> {
         match self {
-            Self::Sqlite(asked) => {
-                let open = sqlite::Database::open(directory, asked)?;
-                work(&mut |row, content| open.commit(row, content)).map_err(trouble)
-            }
-            Self::Postgresql(_) => {
-                // Nothing was cut yet, so nothing is to be repaired.
-                postgresql::start(directory, &mut Vec::new())?;
-                let mut open = postgresql::PostgresSession::open(directory)?;
-                let done = work(&mut |row, content| open.commit(row, content));
-                drop(open);
-                let ended = postgresql::end(directory);
-                let done = done.map_err(trouble)?;
-                // Why an operation failed says more than that its server does not end.
-                match done.error {
-                    Some(_) => Ok(done),
-                    None => ended.map(|()| done),
-                }
-            }
+            Self::Sqlite(asked) => sqlite::during(directory, asked, work),
+            Self::Postgresql(asked) => postgresql::during(directory, asked, work),
         }
     }
 }

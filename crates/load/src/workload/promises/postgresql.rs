@@ -7,51 +7,51 @@ use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::io::Errno;
 use stackrace_base::event::FailureCause;
-use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
+use stackrace_engine::promises::{Commit, CommitError};
+use stackrace_engine::{OpError, PhaseOutcome};
 
+use super::asked::{SERVED, Switches, object};
 use crate::workload::kind::{WorkloadError, trouble, trouble_at};
 use crate::workload::postgres_server::{PostgresServer, USER};
 
 /// The database that every cluster has.
 const NAME: &str = "postgres";
 
-/// Switches that PostgreSQL is asked for, `on` or `off` each.
-#[derive(Debug, Clone)]
-pub(super) struct Switches {
-    /// Switch by which the server ever waits for the disk.
-    pub(super) fsync: String,
-    /// Switch by which a commit waits until its log is on the disk.
-    pub(super) synchronous_commit: String,
-    /// Switch by which pages are logged whole after a checkpoint.
-    pub(super) full_page_writes: String,
-}
+/// True: this program was built with a client for it.
+pub(super) const THERE: bool = true;
 
-/// Checks that this program has a client for PostgreSQL.
+/// Starts the server of a cluster that [`lay_out`] made, calls with what commits a row, and ends it.
 ///
 /// # Errors
-/// It was built without.
-pub(super) fn available() -> Result<(), String> {
-    Ok(())
-}
-
-/// Returns the ledger's name of a row.
-pub(super) fn object(row: u32) -> String {
-    format!("postgresql#{row}")
+/// What PostgreSQL says; those of `work`.
+pub(super) fn during(
+    directory: &Path,
+    _: &Switches,
+    work: impl FnOnce(&mut Commit<'_>) -> Result<PhaseOutcome, OpError>,
+) -> Result<PhaseOutcome, WorkloadError> {
+    // Nothing was cut yet, so nothing is to be repaired.
+    start(directory, &mut Vec::new())?;
+    let mut open = Session::open(directory)?;
+    let done = work(&mut |row, content| open.commit(row, content));
+    drop(open);
+    let ended = end(directory);
+    let done = done.map_err(trouble)?;
+    // Why an operation failed says more than that its server does not end.
+    match done.error {
+        Some(_) => Ok(done),
+        None => ended.map(|()| done),
+    }
 }
 
 /// A connection to a server that runs.
-pub(super) struct PostgresSession {
+struct Session {
     client: Client,
     update: Statement,
 }
 
-impl PostgresSession {
-    /// Connects to the server of a directory.
-    ///
-    /// # Errors
-    /// What PostgreSQL says.
-    pub(super) fn open(directory: &Path) -> Result<Self, WorkloadError> {
+impl Session {
+    fn open(directory: &Path) -> Result<Self, WorkloadError> {
         let mut client = connect(directory)?;
         // Parsing it again each time would be measured as well.
         let update = client.prepare("UPDATE data SET content = $2 WHERE id = $1");
@@ -60,7 +60,7 @@ impl PostgresSession {
     }
 
     /// Writes a row; it returns when PostgreSQL says that the transaction is committed.
-    pub(super) fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), CommitError> {
+    fn commit(&mut self, row: u32, content: &[u8]) -> Result<(), CommitError> {
         // A statement of its own is a transaction of its own.
         let number = row.cast_signed();
         match self.client.execute(&self.update, &[&number, &content]) {
@@ -122,7 +122,7 @@ fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), Wo
         let mut all = client.transaction()?;
         let insert = all.prepare("INSERT INTO data VALUES ($1, $2)")?;
         for row in 0..rows {
-            content.fill(&mut buffer, &object(row), 0, 1);
+            content.fill(&mut buffer, &object(SERVED, row), 0, 1);
             all.execute(&insert, &[&row.cast_signed(), &buffer])?;
         }
         all.commit()
@@ -268,7 +268,7 @@ mod tests {
         let away = lay_out(&gone, &asked, (1, 1), 1).unwrap_err();
         assert_eq!(away.cause, Some(FailureCause::Errno(2)), "{away}");
         // Nor does one listen there.
-        let refused = PostgresSession::open(&gone).err().unwrap();
+        let refused = Session::open(&gone).err().unwrap();
         assert_eq!(refused.cause, Some(FailureCause::Errno(111)), "{refused}");
     }
 }

@@ -4,46 +4,35 @@ use stackrace_base::unit::ShownPath;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
-use stackrace_engine::promises::CommitError;
 use stackrace_engine::promises::content::PromisedContent;
+use stackrace_engine::promises::{Commit, CommitError};
+use stackrace_engine::{OpError, PhaseOutcome};
 
-use crate::workload::kind::{WorkloadError, trouble_at};
+use super::asked::{Durability, FILE, object};
+use crate::workload::kind::{WorkloadError, trouble, trouble_at};
 use crate::workload::sqlite_error;
 
-/// The database in the directory of a trial.
-pub(super) const FILE: &str = "data.db";
+/// True: this program was built with it.
+pub(super) const THERE: bool = true;
 
-/// Modes that SQLite is asked for.
-#[derive(Debug, Clone)]
-pub(super) struct Durability {
-    /// `PRAGMA journal_mode`.
-    pub(super) journal: String,
-    /// `PRAGMA synchronous`.
-    pub(super) synchronous: String,
-}
-
-/// Checks that this program has SQLite.
+/// Opens the database that [`lay_out`] made, calls with what commits a row, and closes it.
 ///
 /// # Errors
-/// It was built without.
-pub(super) fn available() -> Result<(), String> {
-    Ok(())
-}
-
-/// Returns the ledger's name of a row.
-pub(super) fn object(row: u32) -> String {
-    format!("{FILE}#{row}")
+/// What SQLite says, with its file; those of `work`.
+pub(super) fn during(
+    directory: &Path,
+    durability: &Durability,
+    work: impl FnOnce(&mut Commit<'_>) -> Result<PhaseOutcome, OpError>,
+) -> Result<PhaseOutcome, WorkloadError> {
+    let open = Session::open(directory, durability)?;
+    work(&mut |row, content| open.commit(row, content)).map_err(trouble)
 }
 
 /// A connection to a database that exists.
-pub(super) struct Database(Connection);
+struct Session(Connection);
 
-impl Database {
-    /// Opens the database that [`lay_out`] made.
-    ///
-    /// # Errors
-    /// What SQLite says, with its file.
-    pub(super) fn open(directory: &Path, durability: &Durability) -> Result<Self, WorkloadError> {
+impl Session {
+    fn open(directory: &Path, durability: &Durability) -> Result<Self, WorkloadError> {
         let path = directory.join(FILE);
         let failed = |error| refused_at(&path, error);
         let connection = connect(&path).map_err(failed)?;
@@ -52,7 +41,7 @@ impl Database {
     }
 
     /// Writes a row; it returns when SQLite says that the transaction is committed.
-    pub(super) fn commit(&self, row: u32, content: &[u8]) -> Result<(), CommitError> {
+    fn commit(&self, row: u32, content: &[u8]) -> Result<(), CommitError> {
         // A statement of its own is a transaction of its own.
         // Parsing it again each time would be measured as well.
         self.0
@@ -97,7 +86,7 @@ pub(super) fn lay_out(
         let mut buffer = vec![0; bytes as usize];
         let all = connection.transaction()?;
         for row in 0..rows {
-            content.fill(&mut buffer, &object(row), 0, 1);
+            content.fill(&mut buffer, &object(FILE, row), 0, 1);
             all.execute("INSERT INTO data VALUES (?1, ?2)", params![row, buffer])?;
         }
         all.commit()?;
@@ -117,9 +106,9 @@ pub(super) fn lay_out(
 ///
 /// # Errors
 /// What SQLite says: the file is no database, or is damaged.
-pub(super) fn rows(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+pub(super) fn rows(directory: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
     let read = || -> rusqlite::Result<Vec<(u32, Vec<u8>)>> {
-        let connection = connect(path)?;
+        let connection = connect(&directory.join(FILE))?;
         let whole: String =
             connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         // Rows of a damaged database may still be readable, and be wrong.
@@ -134,6 +123,21 @@ pub(super) fn rows(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
         rusqlite::Error::InvalidParameterName(what) => what,
         error => error.to_string(),
     })
+}
+
+/// Returns true if a directory has its file.
+pub(super) fn exists(directory: &Path) -> bool {
+    directory.join(FILE).exists()
+}
+
+/// Does nothing: a library has no server.
+pub(super) fn start(_: &Path, _: &mut Vec<String>) -> Result<(), WorkloadError> {
+    Ok(())
+}
+
+/// Does nothing: a library has no server.
+pub(super) fn end(_: &Path) -> Result<(), WorkloadError> {
+    Ok(())
 }
 
 /// An existing database: a missing one must not be made, and then be found empty.
@@ -168,7 +172,7 @@ mod tests {
             synchronous: "off".to_owned(),
         };
         lay_out(directory.path(), &durability, (3, 512), 7).unwrap();
-        let open = Database::open(directory.path(), &durability).unwrap();
+        let open = Session::open(directory.path(), &durability).unwrap();
         open.commit(1, &[1; 512]).unwrap();
         // No page more than there are: what a full disk says.
         open.0.pragma_update(None, "max_page_count", 1).unwrap();
@@ -183,19 +187,19 @@ mod tests {
     fn a_database_that_is_missing_or_damaged_says_so() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
-        rows(&path).unwrap_err();
+        rows(directory.path()).unwrap_err();
         assert!(!path.exists(), "looking for it made it");
         let durability = Durability {
             journal: "wal".to_owned(),
             synchronous: "normal".to_owned(),
         };
         lay_out(directory.path(), &durability, (300, 512), 7).unwrap();
-        assert_eq!(rows(&path).unwrap().len(), 300);
+        assert_eq!(rows(directory.path()).unwrap().len(), 300);
         // The middle of the file: pages of the table.
         let mut bytes = std::fs::read(&path).unwrap();
         let middle = bytes.len() / 2 / 4096 * 4096;
         bytes[middle..middle + 4096].fill(0x5a);
         std::fs::write(&path, bytes).unwrap();
-        rows(&path).unwrap_err();
+        rows(directory.path()).unwrap_err();
     }
 }

@@ -159,6 +159,18 @@ fn words_that_mean_nothing_together_are_refused() {
             "smaller than a block",
         ),
         ("stream-video = { loops = 9 }", "9 loops"),
+        (
+            "random = { mode = \"read\", size = \"1 MiB\", fsync-every = 4 }",
+            "nothing is written",
+        ),
+        (
+            "random = { mode = \"read\", size = \"1 MiB\", fsync-at-end = true }",
+            "nothing is written",
+        ),
+        (
+            "random = { mode = \"read\", size = 100 }",
+            "a file of 100 B holds no block",
+        ),
         ("stream-video = { block-size = 1000 }", "block size 1000 B"),
     ] {
         refused(line, word);

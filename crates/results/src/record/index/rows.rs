@@ -39,7 +39,7 @@ pub(super) fn forget(to: &Transaction<'_>, run: &str) -> rusqlite::Result<()> {
 
 pub(super) fn note_all(to: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
     let mut lines = record.lines.iter();
-    lines.try_for_each(|line| note(to, &record.head.run, line))
+    lines.try_for_each(|line| note(to, &record.head, line))
 }
 
 /// Returns true if the rows of a run can be all that its log gives: a program that was killed, or could
@@ -89,7 +89,12 @@ pub(super) fn list(
     .map(drop)
 }
 
-pub(super) fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()> {
+pub(super) fn note(
+    to: &Transaction<'_>,
+    head: &RunStarted,
+    line: &LogLine,
+) -> rusqlite::Result<()> {
+    let run = &head.run;
     match &line.event {
         Event::RunStarted(head) => note_head(to, line, head),
         Event::RunResumed { .. } => put(to,
@@ -98,7 +103,7 @@ pub(super) fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite:
                 params![run],
             )
             .map(drop),
-        Event::Trial(trial) => note_trial(to, run, trial),
+        Event::Trial(trial) => note_trial(to, head, trial),
         // Rounds end in order, so their number is their count.
         Event::RoundFinished { round, .. } => put(to,
                 "UPDATE runs SET rounds_complete = max(rounds_complete, ?2) WHERE run = ?1",
@@ -227,7 +232,12 @@ fn note_workloads(to: &Transaction<'_>, head: &RunStarted) -> rusqlite::Result<(
     Ok(())
 }
 
-fn note_trial(to: &Transaction<'_>, run: &str, trial: &Observation) -> rusqlite::Result<()> {
+fn note_trial(
+    to: &Transaction<'_>,
+    head: &RunStarted,
+    trial: &Observation,
+) -> rusqlite::Result<()> {
+    let run = &head.run;
     let number: i64 = to
         .prepare_cached(
             // Trials have no number in the log. Their position follows from the order of the lines.
@@ -238,14 +248,44 @@ fn note_trial(to: &Transaction<'_>, run: &str, trial: &Observation) -> rusqlite:
     if insert_trial(to, run, number, trial)? == 0 {
         return Ok(());
     }
-    for (at, value) in trial.metrics.iter().enumerate() {
+    // Most rows are of this table: their words come from the head, not from another table.
+    let metrics = head.workloads.get(trial.workload);
+    let metrics = metrics.map_or(&[][..], |workload| &workload.metrics);
+    for (at, (value, metric)) in trial.metrics.iter().zip(metrics).enumerate() {
         put(
             to,
-            "INSERT INTO metrics SELECT run, ?2, metric, name, unit, ?5 FROM workload_metrics
-             WHERE run = ?1 AND workload = ?3 AND metric = ?4",
-            params![run, number, position(trial.workload), position(at), value],
+            "INSERT INTO metrics VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![run, number, position(at), metric.name, metric.unit, value],
         )?;
     }
+    note_operations(to, (run, number), trial)?;
+    for (at, device) in trial.counted.devices.iter().enumerate() {
+        put(
+            to,
+            "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            params![
+                run,
+                number,
+                position(at),
+                device.device,
+                whole(device.reads),
+                whole(device.read_bytes),
+                whole(device.writes),
+                whole(device.written_bytes),
+                device.flushes.map(whole),
+                whole(device.busy_ns),
+                whole(device.weighted_ns)
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+fn note_operations(
+    to: &Transaction<'_>,
+    (run, number): (&str, i64),
+    trial: &Observation,
+) -> rusqlite::Result<()> {
     for (phase_at, phase) in trial.phases.iter().enumerate() {
         for (at, op) in phase.operations.iter().enumerate() {
             put(
@@ -271,25 +311,6 @@ fn note_trial(to: &Transaction<'_>, run: &str, trial: &Observation) -> rusqlite:
                 ],
             )?;
         }
-    }
-    for (at, device) in trial.counted.devices.iter().enumerate() {
-        put(
-            to,
-            "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            params![
-                run,
-                number,
-                position(at),
-                device.device,
-                whole(device.reads),
-                whole(device.read_bytes),
-                whole(device.writes),
-                whole(device.written_bytes),
-                device.flushes.map(whole),
-                whole(device.busy_ns),
-                whole(device.weighted_ns)
-            ],
-        )?;
     }
     Ok(())
 }

@@ -492,6 +492,7 @@ fn trial(
             unissued: None,
             threads: Vec::new(),
             told: Vec::new(),
+            work: None,
         }],
         metrics: vec![
             Some(speed),

@@ -7,7 +7,7 @@ use super::*;
 fn noted(store: &Store, run: &str, index: &mut Index) -> Vec<LogLine> {
     let lines = write(store, run);
     for line in &lines {
-        index.note(run, line).unwrap();
+        index.note(&head(run), line).unwrap();
     }
     lines
 }
@@ -60,7 +60,7 @@ fn noting_twice_changes_nothing() {
     let lines = noted(&store, run, &mut index);
     let once = index.dump();
     for line in &lines {
-        index.note(run, line).unwrap();
+        index.note(&head(run), line).unwrap();
     }
     assert_eq!(index.dump(), once);
 }
@@ -71,7 +71,7 @@ fn others_read_the_index_while_a_run_goes_on() {
     let mut index = store.index().unwrap();
     let run = "2026-11-21T1405-aaaa";
     let (mut log, first) = store.create_run(head(run), clock()).unwrap();
-    index.note(run, &first).unwrap();
+    index.note(&head(run), &first).unwrap();
     let reader = rusqlite::Connection::open_with_flags(
         store.dir().join(INDEX),
         rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -92,7 +92,7 @@ fn others_read_the_index_while_a_run_goes_on() {
         // A reader in the middle of its work must not stop the writer.
         reader.execute_batch("BEGIN; SELECT * FROM runs").unwrap();
         let line = log.append(Event::Trial(Box::new(trial.clone()))).unwrap();
-        index.note(run, &line).unwrap();
+        index.note(&head(run), &line).unwrap();
         reader.execute_batch("COMMIT").unwrap();
         expected += i64::from(trial.configuration == 1);
         assert_eq!(count(), expected);

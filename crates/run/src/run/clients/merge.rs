@@ -155,6 +155,7 @@ fn merged<'a>(
         reported_steps: Vec::new(),
         printed: [String::new(), String::new()],
         told: Vec::new(),
+        work: None,
         stretches: Vec::new(),
         parts: Vec::new(),
         error: None,
@@ -279,6 +280,7 @@ mod tests {
             unissued: None,
             threads: Vec::new(),
             told: Vec::new(),
+            work: None,
         };
         ClientMeasured {
             observation,

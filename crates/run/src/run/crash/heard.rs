@@ -111,7 +111,7 @@ mod tests {
     use stackrace_engine::promises::{Acknowledged, PromiseRecord};
 
     use super::*;
-    use stackrace_load::crash::Remains;
+    use crate::crash::Remains;
     use stackrace_load::workload::Place;
     use stackrace_study::study::{Kinds, parse};
 

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::capture::CrashPackage;
 use super::medium::{DriveCut, drive_cuts, medium};
+use crate::crash::Remains;
 use crate::run::executor::Broken;
 use crate::run::local_executor::LocalExecutor;
 use stackrace_base::event::{CheckedPromises, Cut, Event, Promised, Recovery};
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
-use stackrace_load::crash::Remains;
 use stackrace_machine::host::drives;
 use stackrace_remote::agent::message::{CutOrder, RecoverOrder};
 

@@ -3,6 +3,7 @@
 
 mod adjacent;
 mod conditioning;
+mod ends;
 mod left;
 mod lies;
 mod places;
@@ -566,19 +567,6 @@ fn stacks_provisioned_once_stand_from_their_first_round_to_the_end() {
     expected.extend(["    umount"; 3].map(str::to_owned));
     assert_eq!(run.story, expected);
     assert_eq!(run.left, [""; 0]);
-}
-
-#[test]
-fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_configuration_is_done() {
-    let five = STUDY.replace("rounds-at-most = 2", "rounds-at-most = 5");
-    let run = run_study(&five, Fault::Never, "");
-    assert_eq!(run.reason, Reason::Rounds);
-    assert_eq!(run.order(5).len(), 3, "one is dropped");
-    let until_decided = five.replace("never", "overall");
-    let run = run_study(&until_decided, Fault::Never, "");
-    assert_eq!(run.reason, Reason::Decided);
-    assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
-    assert!(run.record.dropped().is_empty(), "it ended with this check");
 }
 
 /// One configuration's story from set-up to tear-down, with so many passes before the trial.

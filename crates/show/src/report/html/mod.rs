@@ -291,7 +291,10 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
         && (0..head.configurations.len()).any(|at| record.layer_facts(at).len() >= rounds.max(2));
     html! {
         p {
-            "Each of the " (head.configurations.len()) " configurations was measured once per round, "
+            @match head.configurations.len() {
+                1 => "The configuration was measured once per round, ",
+                several => { "Each of the " (several) " configurations was measured once per round, " }
+            }
             @if anew { "on storage set up anew each time, " }
             "in a new random order every round (seed " (head.seed) "). "
             "Slow drift (temperature, neighbours, a filling disk) therefore affects all configurations alike, "

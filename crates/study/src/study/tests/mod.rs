@@ -33,6 +33,10 @@ struct Fake {
 }
 
 impl Layer for Fake {
+    fn of_kind(&self) -> &'static LayerKind {
+        &LayerKind::EMPTY
+    }
+
     fn kind(&self) -> &'static str {
         self.kind
     }
@@ -48,8 +52,11 @@ impl Layer for Fake {
         }
     }
 
-    fn devices_given(&self) -> Option<usize> {
-        (self.kind == "loop").then_some(1)
+    fn gives(&self) -> GivesKind {
+        match self.kind {
+            "loop" => GivesKind::Devices,
+            _ => GivesKind::Directory,
+        }
     }
 
     fn needs(&self) -> Needs {
