@@ -135,7 +135,7 @@ fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<
         ))
         .next("name a directory, or only read: random mode=read, sequential mode=read")
     })?;
-    // The data are there, as somebody else wrote them.
+    // The data are there already.
     let of_new_data = ["content", "compress-ratio", "duplicates"];
     if let Some(name) = of_new_data.iter().find(|name| request.settings.given(name)) {
         return Err(Failure::refused(format!(

@@ -116,3 +116,18 @@ pub fn data_words(text: &str) -> Option<(Data, u32)> {
     };
     words.next().is_none().then_some((data, concurrency))
 }
+
+/// Returns true if a report may have this name: no row of a table is in it, nor the number of the line.
+pub fn is_name(name: &str) -> bool {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let numbered = |word: &str| {
+        word.trim_end_matches([':', '.', ')', '|'])
+            .parse::<u32>()
+            .is_ok()
+    };
+    let row = words.len() > 1
+        && words
+            .iter()
+            .any(|word| word.starts_with("++") || numbered(word));
+    !row
+}

@@ -18,7 +18,12 @@ const SHARED: [&str; 9] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 28] = [
+const ELSEWHERE: [(&str, &[&str], &str); 29] = [
+    (
+        "crates/machine/src/host/file_system_settings.rs",
+        &["btrfs", "devices", "ext2", "ext3", "ext4", "zfs"],
+        "types of file systems as the kernel names them, and a directory of sysfs: their settings are compared as mount options are",
+    ),
     (
         "crates/base/src/event/identity.rs",
         &["tmpfs"],

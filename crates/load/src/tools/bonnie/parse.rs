@@ -7,7 +7,7 @@
 //! where the two disagree, one of them is damaged.
 
 use super::csv_line;
-use super::field::misread;
+use super::field::{is_name, misread};
 use super::print::text_rate;
 use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
 use super::table;
@@ -167,21 +167,6 @@ fn whole_lines(text: &str) -> (Vec<&str>, bool) {
         lines.pop();
     }
     (lines, !ended && csv)
-}
-
-/// Returns true if a CSV line may begin with this name: not with the row of a table, nor with the number of the line.
-fn is_name(name: &str) -> bool {
-    let words: Vec<&str> = name.split_whitespace().collect();
-    let numbered = |word: &str| {
-        word.trim_end_matches([':', '.', ')', '|'])
-            .parse::<u32>()
-            .is_ok()
-    };
-    let row = words.len() > 1
-        && words
-            .iter()
-            .any(|word| word.starts_with("++") || numbered(word));
-    !row
 }
 
 /// Takes out the figure at the end of a CSV line that may lack digits.

@@ -3,7 +3,7 @@
 //! A page or a mail may have taken blanks out. A row that has a word for each of its cells is then
 //! read word by word. A row with fewer words is refused, because they may belong to any cell.
 
-use super::field::{data_words, figure, files_words, latency_ns, misread, small, whole};
+use super::field::{data_words, figure, files_words, is_name, latency_ns, misread, small, whole};
 use super::print::FIELD;
 use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
 use stackrace_base::printed::ImportError;
@@ -139,6 +139,10 @@ impl<'a> Reader<'a> {
         let Some((data, concurrency)) = data_words(size) else {
             return Err(self.wrong("the size is missing in front of the rates"));
         };
+        // Its CSV line is refused for the same name.
+        if !is_name(name) {
+            return Err(self.wrong("more than a machine's name stands in front of the size"));
+        }
         name.clone_into(&mut report.name);
         // 1.9x says it in the row of titles, 2.00 behind the size; where it is not said it is 1.
         report.concurrency = report.concurrency.max(concurrency);
@@ -174,6 +178,9 @@ impl<'a> Reader<'a> {
         let titles = self.pass(FILES_TITLES)?;
         let name = titles.split(" -Create--").next().unwrap_or_default().trim();
         if report.data.is_none() {
+            if !is_name(name) {
+                return Err(self.wrong("more than a machine's name begins this row"));
+            }
             report.name = name.to_owned();
         }
         self.pass(" %CP")?;

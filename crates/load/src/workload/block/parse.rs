@@ -295,8 +295,11 @@ fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Resu
         )),
         _ => Err(settings.refuse(
             name,
-            // Rounded to three digits it may look like one that works.
-            format!("a block of {value} B does not work here"),
+            // Rounded, 3000 B would look like a size that works.
+            match value % 512 {
+                0 => format!("block size {} does not work here", unit::bytes(value)),
+                _ => format!("block size {value} B does not work here"),
+            },
             format!(
                 "choose a multiple of 512 B from 512 B to 64 MiB, at most the size ({})",
                 unit::bytes(largest)

@@ -9,7 +9,12 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 28] = [
+const ELSEWHERE: [(&str, &[&str], &str); 29] = [
+    (
+        "src/commands/compare/typed.rs",
+        &["command", "fio"],
+        "settings that options of `compare` become, so that a refusal names the option",
+    ),
     (
         "crates/layers/src/stack/aged/mod.rs",
         &["files"],

@@ -278,6 +278,13 @@ fn method_of_imports(verdict: &Verdict) -> Markup {
     }
 }
 
+fn which_ones(configurations: usize) -> String {
+    match configurations {
+        1 => "The configuration was".to_owned(),
+        several => format!("Each of the {several} configurations was"),
+    }
+}
+
 fn method(record: &Record, verdict: &Verdict) -> Markup {
     let head = &record.head;
     if record.imported() {
@@ -291,10 +298,7 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
         && (0..head.configurations.len()).any(|at| record.layer_facts(at).len() >= rounds.max(2));
     html! {
         p {
-            @match head.configurations.len() {
-                1 => "The configuration was measured once per round, ",
-                several => { "Each of the " (several) " configurations was measured once per round, " }
-            }
+            (which_ones(head.configurations.len())) " measured once per round, "
             @if anew { "on storage set up anew each time, " }
             "in a new random order every round (seed " (head.seed) "). "
             "Slow drift (temperature, neighbours, a filling disk) therefore affects all configurations alike, "
