@@ -167,6 +167,9 @@ pub fn heads() -> Vec<MetricHead> {
     ]
 }
 
+/// Length of the window of a slowest second, ns: a shorter phase has none.
+pub const WINDOW_NS: u64 = 1_000_000_000;
+
 /// Metric of the rate of the slowest second of recording.
 pub const WRITE_SLOWEST: &str = "write slowest second";
 const WRITE_MEAN: &str = "write throughput";

@@ -91,7 +91,7 @@ pub(super) fn render(
         let mut metrics = loaded.metrics.iter();
         metrics.find(|(head, _)| head.name == name)?.1
     };
-    let is_short = |outcome: &PhaseOutcome| outcome.elapsed_ns < SECOND_NS;
+    let is_short = |outcome: &PhaseOutcome| outcome.elapsed_ns < video::WINDOW_NS;
     if let Some(rates) = StreamRates::of(value) {
         text.push_str("\n");
         match loaded.outcomes.iter().any(is_short) {
@@ -117,9 +117,6 @@ pub(in crate::cli) fn formats(rates: Option<&StreamRates>, width: usize) -> Stri
         false => table(&video::columns(), &video::rows(rates), width),
     }
 }
-
-/// Length of a phase from which it has a slowest second, ns.
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// A step of a figure that is smaller than this share of it shows in no digit that is printed.
 const STEP_SHOWN: f64 = 0.01;

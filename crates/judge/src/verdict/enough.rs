@@ -222,7 +222,7 @@ fn phase_below_a_second(
     let own = all.filter(|it| (it.configuration, it.workload) == of);
     let phases = own.flat_map(|trial| &trial.phases);
     let shortest = phases.map(|phase| phase.elapsed_ns).min()?;
-    (shortest < 1_000_000_000).then_some(shortest)
+    (shortest < video::WINDOW_NS).then_some(shortest)
 }
 
 /// Error of one statement over all looks.

@@ -15,7 +15,7 @@ use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
 use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, advised, trouble_at};
 use super::metric::{self, Latency};
-use super::sustained::{WINDOW_NS, slowest};
+use super::sustained::slowest;
 use stackrace_base::event::MetricHead;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit;
@@ -167,7 +167,7 @@ impl StreamVideo {
         // The slowest second decides: a recording breaks off where the storage falls behind once.
         let seconds = outcomes
             .iter()
-            .map(|outcome| slowest(&outcome.series, outcome.slice_ns, WINDOW_NS));
+            .map(|outcome| slowest(&outcome.series, outcome.slice_ns, video::WINDOW_NS));
         let slowest = seconds.collect::<Option<Vec<f64>>>()?;
         let moved = |outcome: &&PhaseOutcome| outcome.ops.iter().map(|op| op.bytes).sum::<u64>();
         let bytes: u64 = outcomes.iter().map(moved).sum();

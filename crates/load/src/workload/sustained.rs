@@ -10,9 +10,6 @@
 
 use stackrace_engine::Slice;
 
-/// Width of the window, ns.
-pub(super) const WINDOW_NS: u64 = 1_000_000_000;
-
 /// The lowest rate over any window, B/s; `None` if nothing was moved.
 pub(super) fn slowest(series: &[Slice], slice_ns: u64, window_ns: u64) -> Option<f64> {
     let curve = Curve::new(series, slice_ns);
@@ -72,6 +69,7 @@ impl Curve {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use stackrace_base::video::WINDOW_NS;
 
     fn series(bytes: &[u64]) -> Vec<Slice> {
         let step = |bytes: &u64| Slice {
