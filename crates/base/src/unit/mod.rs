@@ -405,7 +405,8 @@ pub fn step_of(value: f64) -> f64 {
 fn scaled(value: f64, base: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut index = 0;
-    while value >= base && index + 1 < units.len() {
+    // One decimal would show the next unit's beginning as "1024.0".
+    while (value * 10.0).round() / 10.0 >= base && index + 1 < units.len() {
         value /= base;
         index += 1;
     }

@@ -70,10 +70,11 @@ fn used(directory: &Path) -> Option<Fact> {
     if space.f_blocks == 0 {
         return None;
     }
-    // f_bfree and not f_bavail: what is kept for root is not used (statvfs(3)).
+    // As df(1) counts, and as fill levels are reached: what is kept for root is neither used nor room.
     let blocks = space.f_blocks.saturating_sub(space.f_bfree);
-    let share = blocks as f64 / space.f_blocks as f64;
-    let [bytes, of] = [blocks, space.f_blocks].map(|blocks| blocks.saturating_mul(space.f_frsize));
+    let all = blocks.saturating_add(space.f_bavail);
+    let share = blocks as f64 / all.max(1) as f64;
+    let [bytes, of] = [blocks, all].map(|blocks| blocks.saturating_mul(space.f_frsize));
     let value = format!("{:.1} % of {}", 100.0 * share, unit::bytes(of));
     Some(Fact::new("space used", value).with(FactFigure::Used { bytes, of }))
 }

@@ -34,6 +34,17 @@ pub enum Enough {
     Fails,
 }
 
+impl Enough {
+    /// The answer as it stands in a table.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Meets => "meets it",
+            Self::Open => "not certain yet",
+            Self::Fails => "does not meet it",
+        }
+    }
+}
+
 /// One requirement of one configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequiredRow {
@@ -405,12 +416,8 @@ pub(super) fn details(rows: &[RequiredRow]) -> Vec<String> {
         return Vec::new();
     }
     let said = rows.iter().map(|row| {
-        let word = match row.enough {
-            Enough::Meets => "meets it",
-            Enough::Open => "not certain yet",
-            Enough::Fails => "does not meet it",
-        };
-        format!("{}, {}: {word}: {}.", row.name, row.workload, row.words())
+        let answer = row.enough.words();
+        format!("{}, {}: {answer}: {}.", row.name, row.workload, row.words())
     });
     said.collect()
 }

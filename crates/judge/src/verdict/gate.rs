@@ -491,9 +491,10 @@ impl Found {
             return None;
         }
         let allowed = exp(ln(allowed) + self.resolution * beyond.signum());
-        // The search ends at this number, which stands for "or more".
+        // What lies further ahead cannot be told from so few.
+        let ahead = have.saturating_mul(stackrace_stats::equivalence::AHEAD_MAX);
         stackrace_stats::rounds_to_exclude(self.effect, self.deviation, self.alpha, allowed)
-            .filter(|total| *total < stackrace_stats::equivalence::ROUNDS_MAX)
+            .filter(|total| *total <= ahead)
             .map(|total| total.saturating_sub(have).max(1))
     }
 }

@@ -8,6 +8,7 @@ use super::durability;
 use super::effects;
 use super::figure::plain;
 use super::form::{ReportForm, ReportOptions};
+use super::required;
 use super::sheet::{Sheet, SheetPart};
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
@@ -34,6 +35,9 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         "\n{}\n",
         escaped(&content::facts(record, verdict).join(" · "))
     ));
+    if let Some(required) = required::table(verdict) {
+        table(&mut text, &required);
+    }
     if let Some(overall) = content::overall(&record.head, verdict) {
         table(&mut text, &overall);
     }

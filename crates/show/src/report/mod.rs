@@ -27,6 +27,7 @@ mod markdown;
 mod picture;
 mod published;
 mod render;
+mod required;
 mod screen;
 mod sheet;
 mod standing;
@@ -38,7 +39,7 @@ pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
 pub use figure::{harmless, on_one_line, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
-pub use gate::{gate, required};
+pub use gate::gate;
 pub use grid::stacked;
 #[cfg(any(test, feature = "testing"))]
 pub use html::latency_tail;
@@ -48,6 +49,7 @@ pub use picture::pictures;
 #[cfg(feature = "png")]
 pub use picture::png::Painter;
 pub use published::{FORMS as PUBLISHED_FORMS, published};
+pub use required::required;
 pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
 pub use styled::{Style, Styled, columns_of, cut, cut_at_blank};

@@ -12,6 +12,7 @@ use super::figure::{self, plain};
 use super::form::{ReportForm, ReportOptions};
 use super::grid;
 use super::latencies;
+use super::required;
 use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of};
@@ -129,17 +130,11 @@ fn asked(verdict: &Verdict) -> usize {
     }
 }
 
-/// The overall table, or that of the only workload, with as many rows as fit.
+/// What is required, else the overall table, or that of the only configuration, with as many rows as fit.
 fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: usize) -> Page {
-    let only = || {
-        Some(content::workload(
-            verdict,
-            0,
-            record.head.workloads.first()?,
-        ))
-    };
-    let table = content::overall(&record.head, verdict)
-        .or_else(only)
+    let table = required::table(verdict)
+        .or_else(|| content::overall(&record.head, verdict))
+        .or_else(|| content::figures(verdict, &record.head.workloads))
         .unwrap_or_default();
     // Wrapping decides how high a row is, so numbers of rows are tried from all downwards.
     for rows in (1..=table.rows.len()).rev() {
@@ -259,6 +254,9 @@ impl Page {
     }
 
     fn tables(&mut self, record: &Record, verdict: &Verdict, options: &ReportOptions) {
+        if let Some(table) = required::table(verdict) {
+            self.table(&table);
+        }
         if let Some(table) = content::overall(&record.head, verdict) {
             self.table(&table);
         }

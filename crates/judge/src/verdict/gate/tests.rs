@@ -165,6 +165,20 @@ fn the_variance_between_runs_counts_and_not_that_of_rounds() {
     );
 }
 
+/// 8 % of noise at a difference of 1 % would take hundreds of runs, of which three tell nothing.
+#[test]
+fn what_lies_beyond_twenty_times_the_runs_so_far_is_not_foretold() {
+    let (old, new) = (
+        runs([1.0, 1.08, 0.92], "old"),
+        runs([0.99, 1.07, 0.91], "new"),
+    );
+    let found = gate(&of(&old), &of(&new), &on_workload("copy", 0.02)).unwrap();
+    assert_eq!(found.outcome, GateOutcome::Undecided);
+    assert_eq!(found.answers[0].more, None, "{}", found.sentence);
+    let said = "too close to the limit for any number of runs";
+    assert!(!found.sentence.contains(said), "{}", found.sentence);
+}
+
 #[test]
 fn other_work_another_machine_and_the_same_results_are_refused() {
     let (old, mut new) = (

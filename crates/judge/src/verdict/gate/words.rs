@@ -88,7 +88,9 @@ fn outlook(gate: &GateAnswer, answer: &FigureAnswer, more: Option<u32>) -> Strin
             unit::percent_rounded(answer.resolution, unit::Rounded::Up),
             if gate.paired { "rounds" } else { "runs" },
         ),
-        (None, Some(_)) => format!("; too close to the limit for any number of {many}"),
+        (None, Some(_)) => {
+            format!("; so near to the limit that the number of {many} it takes cannot be told")
+        }
         // What would help is said with what is lacking.
         (None, None) => String::new(),
     }

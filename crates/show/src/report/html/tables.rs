@@ -8,6 +8,7 @@ use crate::report::clients;
 use crate::report::content::{self, TextRow, TextTable};
 use crate::report::cost;
 use crate::report::figure;
+use crate::report::required;
 use stackrace_base::event::{Ended, Observation, WorkloadHead};
 use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
@@ -168,6 +169,10 @@ pub(super) fn beside(verdict: &Verdict, options: &ReportOptions) -> Markup {
 /// Configurations, workloads, comparisons: what the charts show, as tables that can be opened.
 pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
     html! {
+        @if let Some(required) = required::table(verdict) {
+            h3 { (required.title) }
+            (table(&required))
+        }
         @if let Some(overall) = content::overall(&record.head, verdict) { (folded(&overall, &html! {})) }
         @for (at, head) in record.head.workloads.iter().enumerate() {
             @let more = html! {
