@@ -34,6 +34,7 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
         purpose,
         time_ns: time_asked.unwrap_or(compare::TIME_NS),
         quick: false,
+        costs: Vec::new(),
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
         like: None,
         anyway: verb.anyway,

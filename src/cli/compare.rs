@@ -12,6 +12,7 @@ use super::terminal::print;
 use super::variable::variable;
 use crate::commands::compare::{self, CompareRequest};
 use crate::commands::own_program;
+use stackrace_base::event::Price;
 use stackrace_base::unit;
 use stackrace_load::programs::fio::FIO;
 use stackrace_places::place::clients::AskedClients;
@@ -26,6 +27,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let (purpose, required) = check::purpose_asked(&verb.purpose)?;
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
+    let directories = verb.directories.len();
     let mut request = CompareRequest {
         directories: verb.directories,
         purpose,
@@ -35,6 +37,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
             (false, asked) => asked.unwrap_or(compare::TIME_NS),
         },
         quick: verb.quick,
+        costs: costs(&verb.cost, directories)?,
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
         like: verb.like,
         anyway: verb.anyway,
@@ -90,4 +93,59 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         (&request, verb.deciding.decide),
         &verb.output,
     )
+}
+
+/// What each directory's storage costs, as it was typed: one for each of them, in one currency.
+fn costs(typed: &[String], directories: usize) -> Result<Vec<Price>, Failure> {
+    let read = |text: &String| {
+        Price::read(text)
+            .map_err(|why| Failure::usage(format!("--cost: {}", why.what)).next(why.next))
+    };
+    let costs = typed
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<Price>, Failure>>()?;
+    if !costs.is_empty() && costs.len() != directories {
+        let given = unit::counted(costs.len(), "cost");
+        let what = format!("--cost: {given}, and there are {directories} directories");
+        return Err(Failure::usage(what).next("give --cost once for each, in their order"));
+    }
+    match costs.iter().find(|cost| !cost.is_like(&costs[0])) {
+        Some(other) => {
+            let what = format!(
+                "--cost: a cost in {} beside one in {}",
+                other.unit(),
+                costs[0].unit()
+            );
+            Err(Failure::usage(what).next("write all of them in one currency, paid alike"))
+        }
+        None => Ok(costs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_one_for_each_directory_and_alike() {
+        let read = |typed: &[&str]| {
+            let typed: Vec<String> = typed.iter().map(|&it| it.to_owned()).collect();
+            costs(&typed, 2).map_err(|refused| refused.render())
+        };
+        assert_eq!(read(&[]).unwrap(), []);
+        assert_eq!(read(&["73 EUR", "0.5 eur"]).unwrap()[1].words(), "0.50 EUR");
+        for (typed, said) in [
+            (&["73 EUR"][..], "1 cost, and there are 2 directories"),
+            (&["73 EUR", "cheap"], "\"cheap\" is no cost"),
+            (&["73 EUR", "8 USD"], "a cost in USD beside one in EUR"),
+            (
+                &["73 EUR", "8 EUR per month"],
+                "a cost in EUR per month beside one in EUR",
+            ),
+        ] {
+            let refused = read(typed).unwrap_err();
+            assert!(refused.contains(said), "{typed:?}: {refused}");
+        }
+    }
 }

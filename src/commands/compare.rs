@@ -15,7 +15,7 @@ use crate::sizes::memory;
 use crate::sizes::room::TrialRoom;
 use crate::sizes::shape::{MEASURING_SHARE, Shape, round_seconds, with_time};
 use crate::sizes::sizing::{SizedPart, Sizing, of_purpose};
-use stackrace_base::event::{LeftBehind, StorageIdentity};
+use stackrace_base::event::{LeftBehind, Price, StorageIdentity};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::setting::Settings;
@@ -67,6 +67,8 @@ pub(crate) struct CompareRequest {
     pub(crate) size: Option<u64>,
     /// A run whose sizes are to be repeated.
     pub(crate) like: Option<String>,
+    /// Cost of each directory's storage, in their order; empty if none was told.
+    pub(crate) costs: Vec<Price>,
     /// True to go on where the comparison would mislead.
     pub(crate) anyway: bool,
     /// True to keep caches warm.
@@ -501,6 +503,7 @@ pub(super) fn request_for(paths: &[PathBuf]) -> CompareRequest {
         purpose: &stackrace_study::purpose::ALL[0],
         time_ns: TIME_NS,
         quick: false,
+        costs: Vec::new(),
         size: None,
         like: None,
         anyway: false,
@@ -556,11 +559,15 @@ pub(crate) fn study_of(
     let names = names::short(&paths);
     let names: Vec<String> = names.iter().map(|name| unit::signs(name)).collect();
     let title = format!("{} for {asked}", names.join(" or "));
-    let level = |(name, side): (&String, &ComparedPath)| {
+    let level = |(at, (name, side)): (usize, (&String, &ComparedPath))| {
         let level = new().value("label", name.as_str());
-        level.value("value", side.text.as_str())
+        let level = level.value("value", side.text.as_str());
+        match request.costs.get(at) {
+            Some(cost) => level.value("cost", cost.words()),
+            None => level,
+        }
     };
-    let levels = names.iter().zip(sides).map(level);
+    let levels = names.iter().zip(sides).enumerate().map(level);
     // The level of the factor stands here.
     let directory = new().value("path", "{directory}");
     let decide = new()

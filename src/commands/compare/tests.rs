@@ -16,7 +16,7 @@ proptest! {
         seed in prop::option::of(0..=i64::MAX as u64),
         time_ns in 1_000_000_000..86_400_000_000_000_u64,
         size in prop::option::of((1_u64 << 20)..1 << 34),
-        (each, warm) in any::<(bool, bool)>(),
+        (each, warm, priced) in any::<(bool, bool, bool)>(),
         rounds_max in prop::option::of(1..=ROUNDS_MAX),
         until_decided in any::<bool>(),
     ) {
@@ -29,6 +29,10 @@ proptest! {
             size,
             warm,
             overrides,
+            costs: match priced {
+                true => ["73 EUR", "120.5 EUR"].map(|it| Price::read(it).unwrap()).to_vec(),
+                false => Vec::new(),
+            },
             ..request_for(&["/srv/a".into(), "/srv/b \"quoted\"".into()])
         };
         let sides = sides_of(&request.directories);
@@ -48,7 +52,7 @@ proptest! {
         prop_assert_eq!(printed.policy, runs.policy);
         let levels = |study: &Study| {
             let levels = study.factors.iter().flat_map(|factor| factor.levels.clone());
-            levels.map(|level| (level.label, level.value)).collect::<Vec<_>>()
+            levels.map(|level| (level.label, level.value, level.cost)).collect::<Vec<_>>()
         };
         prop_assert_eq!(levels(&printed), levels(&runs));
         let work = |study: &Study| {

@@ -218,6 +218,10 @@ pub struct Compare {
     /// Keep caches warm: neither drop nor remount between preparation and measurement
     #[arg(long)]
     pub warm: bool,
+    /// Cost of each directory's storage, in their order: "73 EUR", "12 EUR per month"; the report then shows the
+    /// performance per cost
+    #[arg(long, value_name = "AMOUNT")]
+    pub cost: Vec<String>,
     /// Print the study that would be run, and stop
     // Nothing is run: there is neither a verdict nor a report nor a log.
     #[arg(long, conflicts_with_all = ["decide", "html", "events"])]

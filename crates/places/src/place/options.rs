@@ -255,6 +255,7 @@ pub const OPTIONS: &[PlacedOption] = &[
             "is for clients of one storage, and none are named",
         )],
     ),
+    everywhere("cost"),
     everywhere("quick"),
     everywhere("require"),
     of(

@@ -37,6 +37,72 @@ fn what_is_required_of_one_configuration_is_answered_however_small_the_screen_is
     }
 }
 
+/// The rate of the workload is no answer to the one who asked for a latency.
+#[test]
+fn the_figure_that_is_required_stands_in_the_first_table() {
+    let mut record = sample::record(&sample::small());
+    record.head.decide.required = vec![Requirement {
+        workload: 1,
+        metric: 0,
+        limit: BoundSide::AtLeast,
+        bound: 1.0,
+    }];
+    let verdict = judge(&Evidence::of(&record));
+    let head = &record.head.workloads[1];
+    let figure = head.metrics[0].on(&head.name);
+    for lines_max in [None, Some(40)] {
+        let options = ReportOptions {
+            lines_max,
+            ..ReportOptions::default()
+        };
+        let text = page(&record, &verdict, &options).plain();
+        let table = text.split("\nRequired\n").nth(1).unwrap_or_default();
+        let table = table.split("\n\n").next().unwrap_or_default();
+        for part in [
+            figure.split(' ').next().unwrap_or_default(),
+            "at least",
+            "meets it",
+        ] {
+            assert!(table.contains(part), "{lines_max:?}: {part}: {text}");
+        }
+    }
+    let plain = record_without_requirement();
+    assert!(!plain.contains("\nRequired\n"), "{plain}");
+}
+
+fn record_without_requirement() -> String {
+    let record = sample::record(&sample::small());
+    page(
+        &record,
+        &judge(&Evidence::of(&record)),
+        &ReportOptions::default(),
+    )
+    .plain()
+}
+
+/// Of one configuration alone, each workload is an answer.
+#[test]
+fn one_configuration_shows_the_figure_of_every_workload_on_a_small_screen() {
+    let shape = sample::SampleShape {
+        configurations: vec![("d".into(), vec!["d".into()])],
+        comparison: None,
+        ..sample::small()
+    };
+    let record = sample::record(&shape);
+    let options = ReportOptions {
+        lines_max: Some(24),
+        ..ReportOptions::default()
+    };
+    let text = page(&record, &judge(&Evidence::of(&record)), &options).plain();
+    for head in &record.head.workloads {
+        assert!(
+            text.contains(&format!("\n  {}", head.name)),
+            "{}: {text}",
+            head.name
+        );
+    }
+}
+
 #[test]
 fn a_note_on_a_narrow_screen_says_as_much_as_on_a_wide_one() {
     let record = sample::record(&sample::small());
