@@ -2,14 +2,17 @@
 
 use super::args::{self, Clean};
 use super::failure::{self, Failure};
+use super::interrupt;
 use super::setting::Setting;
-use super::terminal::{error, say};
+use super::terminal::say;
 use crate::commands::leftovers;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::clean::{self, Cleaned, Cleaning};
 
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
+    // Storage and machines of a dead run may have died with it.
+    interrupt::name_waits("Ctrl-C: stop; what is left stays on record");
     let options = args::machines(&verb.there);
     let place = AskedPlace::of_machines(&options, false);
     setting.typed.check(place)?;
@@ -22,7 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         list: verb.list,
         allow_commands: verb.allow_commands,
     };
-    let cleaned = clean::clean(&setting.session, cleaning, &error)?;
+    let cleaned = clean::clean(&setting.session, cleaning)?;
     let mut lines: Vec<String> = cleaned.iter().map(ToString::to_string).collect();
     let elsewhere = leftovers::on_shells(&setting.session)?;
     let left = cleaned.iter().any(Cleaned::is_left) || !elsewhere.is_empty();

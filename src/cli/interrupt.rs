@@ -100,8 +100,7 @@ pub(super) fn catch_interrupt(
         };
         error(&format!("\nstopping: {then} (again: stop at once)\n"));
         wishes.answered(SystemClock.now_ns());
-        // Where no thread can be had, less is said.
-        let _ = std::thread::Builder::new().spawn(say_waits);
+        name_waits("Ctrl-C again: stop at once");
     })
     .map_err(|error| uncaught(&error))?;
     if ignored {
@@ -157,8 +156,8 @@ enum Wait {
 }
 
 impl Wait {
-    /// What is said while it is waited for.
-    fn said(&self) -> String {
+    /// What is said while it is waited for, with the way to end the waiting.
+    fn said(&self, end: &str) -> String {
         let what = match self {
             Self::Call(wait, None) => format!("storage: {wait} does not return"),
             Self::Call(wait, Some(by)) => format!("storage: {wait} in {by} does not return"),
@@ -166,7 +165,7 @@ impl Wait {
                 format!("`{line}` (process {number}), which has not ended yet")
             }
         };
-        format!("waiting for {what} (Ctrl-C again: stop at once)\n")
+        format!("waiting for {what} ({end})\n")
     }
 
     /// What is said of it where the program ends at once.
@@ -198,8 +197,14 @@ fn waits() -> Vec<Wait> {
     own.chain(commands).chain(awaited).collect()
 }
 
+/// Says from now on what does not come to its end within a second or two, with the way to `end` the waiting.
+pub(super) fn name_waits(end: &'static str) {
+    // Where no thread can be had, less is said.
+    let _ = std::thread::Builder::new().spawn(move || say_waits(end));
+}
+
 /// Says what does not come to its end, each once, for as long as the program goes on.
-fn say_waits() {
+fn say_waits(end: &str) {
     let mut said = Vec::new();
     let mut before = waits();
     loop {
@@ -211,7 +216,7 @@ fn say_waits() {
         for one in lasting {
             let is_effect = calls && matches!(one, Wait::Command(..));
             if !said.contains(one) && !is_effect {
-                error(&one.said());
+                error(&one.said(end));
                 said.push(one.clone());
             }
         }

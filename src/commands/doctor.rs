@@ -398,7 +398,7 @@ fn left(context: &Context) -> Vec<String> {
         list: true,
         allow_commands: false,
     };
-    match clean::clean(context, look, &|_| ()) {
+    match clean::clean(context, look) {
         Ok(found) => found
             .iter()
             .filter(|one| one.is_left() || matches!(one, clean::Cleaned::Listed(_)))

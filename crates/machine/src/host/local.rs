@@ -109,14 +109,14 @@ fn mark(run: &str, of: Pid) -> String {
     format!("{run} in session {}", process::session(of))
 }
 
-/// A command of a run that is still running, as it is named to people, if there is one.
-fn command_of(run: &str) -> Option<String> {
+/// A command of a run that is still running, if there is one.
+fn command_of(run: &str) -> Option<Pid> {
     let of_run = |id: &Pid| {
         let mark = format!("{}={}", process::MARK, mark(run, *id));
         let environment = process::about(*id, "environ");
         environment.split('\0').any(|variable| variable == mark)
     };
-    process::all().find(of_run).map(process::named)
+    process::all().find(of_run)
 }
 
 impl ThingReads for LocalHost {
@@ -365,13 +365,17 @@ impl Host for LocalHost {
     fn outlive(&self, run: &str) -> Result<Option<String>, HostError> {
         // What was measured makes nothing that counts any more: it is not waited for.
         program::end_of_run(run);
+        let Some(first) = command_of(run) else {
+            return Ok(None);
+        };
+        let _named = process::AwaitedCommand::left_behind(first);
         for _ in 0..ORPHAN_TRIES {
+            self.pause(ORPHAN_PAUSE);
             if command_of(run).is_none() {
                 return Ok(None);
             }
-            self.pause(ORPHAN_PAUSE);
         }
-        Ok(command_of(run))
+        Ok(command_of(run).map(process::named))
     }
 
     fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {

@@ -221,8 +221,17 @@ pub(super) struct AwaitedCommand(u32);
 
 impl AwaitedCommand {
     pub(super) fn of(child: &Child) -> Self {
-        AWAITED.lock().push(child.id());
-        Self(child.id())
+        Self::numbered(child.id())
+    }
+
+    /// One that a dead run left, which is no child of this program.
+    pub(super) fn left_behind(id: Pid) -> Self {
+        Self::numbered(number(id))
+    }
+
+    fn numbered(number: u32) -> Self {
+        AWAITED.lock().push(number);
+        Self(number)
     }
 }
 

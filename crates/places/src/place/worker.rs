@@ -167,8 +167,6 @@ impl Duties for StudyWorker {
                 list: asked.list,
                 allow_commands: false,
             },
-            // The lines of the answer name it, too.
-            &|_| (),
         )?;
         Ok(CleanAnswer {
             lines: cleaned.iter().map(ToString::to_string).collect(),

@@ -82,22 +82,18 @@ pub struct Cleaning {
     pub allow_commands: bool,
 }
 
-/// Undoes everything that dead runs left; or lists it, and changes nothing. `tell` is given what is waited for.
+/// Undoes everything that dead runs left; or lists it, and changes nothing.
 ///
 /// # Errors
 /// The store cannot be read, or a journal cannot be written.
-pub fn clean(
-    context: &Context,
-    cleaning: Cleaning,
-    tell: &dyn Fn(&str),
-) -> Result<Vec<Cleaned>, Failure> {
+pub fn clean(context: &Context, cleaning: Cleaning) -> Result<Vec<Cleaned>, Failure> {
     let mut cleaned = Vec::new();
     for found in journals(context)? {
         match found {
             Ok(path) if cleaning.list => listed(context, &path, &mut cleaned),
             Ok(path) => {
                 let allow = cleaning.allow_commands;
-                undone(context, path, (allow, tell), &mut cleaned);
+                undone(context, path, allow, &mut cleaned);
             }
             Err(refused) => cleaned.push(refused),
         }
@@ -138,12 +134,7 @@ fn undoing_commands(context: &Context, journal: &Path) -> Vec<(String, u32)> {
 }
 
 /// Undoes what a journal names.
-fn undone(
-    context: &Context,
-    path: PathBuf,
-    (allow, tell): (bool, &dyn Fn(&str)),
-    cleaned: &mut Vec<Cleaned>,
-) {
+fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Cleaned>) {
     // No run goes on in whose record these commands could be. One for each journal: no run may use the
     // commands of another's study.
     let host = &Arc::new(context.host(Arc::new(|_| ())));
@@ -164,7 +155,7 @@ fn undone(
     {
         commands.know(undoing_commands(context, &path), allow);
     }
-    let report = match undoing::undo_all(host, &journal, tell) {
+    let report = match undoing::undo_all(host, &journal) {
         Ok(report) => report,
         Err(error) => return cleaned.push(left_alone(&path, &error)),
     };

@@ -14,19 +14,16 @@ use stackrace_machine::journal::{Entry, EntryId, GROUND, Journal, JournalError, 
 
 /// Time between two looks at a thread that undoes something.
 const LOOK: Duration = Duration::from_millis(500);
-/// Time after which it is told that a call does not return, ns.
-const TOLD_NS: u64 = 1_500_000_000;
 /// Time after which such a call is given up, ns. The entry stays in the journal, so that nothing is lost.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
 
-/// Undoes everything that is pending in a journal; `tell` is given what is waited for.
+/// Undoes everything that is pending in a journal.
 ///
 /// # Errors
 /// As [`stack::undo_all`]. What does not answer is in the report, among what was not undone.
 pub(super) fn undo_all(
     host: &Arc<LocalHost>,
     journal: &Arc<Journal>,
-    tell: &dyn Fn(&str),
 ) -> Result<UndoReport, JournalError> {
     // All of it before the first entry is undone: a file that was edited is not obeyed in part.
     stack::check_all(journal)?;
@@ -35,7 +32,7 @@ pub(super) fn undo_all(
         let ids = entries.iter().map(|entry| entry.id).collect();
         let why = match entries.iter().all(|entry| entry.group == GROUND) {
             true if !report.failed.is_empty() => "what stands on it could not be undone".to_owned(),
-            _ => match undo(host, journal, ids, tell) {
+            _ => match undo(host, journal, ids) {
                 Ok(done) => {
                     let done = done?;
                     report.undone.extend(done.undone);
@@ -79,7 +76,6 @@ fn undo(
     host: &Arc<LocalHost>,
     journal: &Arc<Journal>,
     ids: Vec<EntryId>,
-    tell: &dyn Fn(&str),
 ) -> Result<Result<UndoReport, JournalError>, StorageWait> {
     let (send, done) = mpsc::channel();
     let (send_number, number) = mpsc::channel();
@@ -96,7 +92,6 @@ fn undo(
     }
     let thread = number.recv().unwrap_or_default();
     let mut watched: Option<(StorageWait, u64)> = None;
-    let mut told = false;
     loop {
         match done.recv_timeout(LOOK) {
             Ok(report) => return Ok(report),
@@ -110,13 +105,8 @@ fn undo(
             .find(|wait| wait.same.0 == thread);
         watched = match (wait, watched.take()) {
             (Some(wait), Some((known, since))) if wait == known => {
-                let passed = now.saturating_sub(since);
-                if passed >= GIVEN_UP_NS {
+                if now.saturating_sub(since) >= GIVEN_UP_NS {
                     return Err(known);
-                }
-                if passed >= TOLD_NS && !told {
-                    tell(&format!("waiting for storage: {known} does not return\n"));
-                    told = true;
                 }
                 Some((known, since))
             }
