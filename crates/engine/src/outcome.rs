@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 
 use crate::alternation::AlternatedPart;
+use crate::replay::ReplayResults;
 use crate::shown::ShownPath;
 
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
@@ -22,9 +23,9 @@ pub enum Op {
     Fsync,
     /// Makes a file: opens it with `O_CREAT | O_EXCL`, writes its content if it has any, closes it.
     Create,
-    /// Opens an existing file, reads it whole, closes it.
+    /// Opens an existing file, reads it whole, closes it; in a replay the opening alone, of new files too.
     Open,
-    /// `statx` of one path.
+    /// `statx` of one path; in a replay whatever else asks and changes nothing, too.
     Stat,
     /// Removes one file.
     Unlink,
@@ -42,11 +43,19 @@ pub enum Op {
     Copy,
     /// Opens an existing file, writes at its end, closes it.
     Append,
+    /// Closes a file, in a replay.
+    Close,
+    /// Sets attributes of a file, in a replay: mode, owner, times, extended ones.
+    Attribute,
+    /// Sets the size of a file or allocates, in a replay.
+    Resize,
+    /// Maps a file and reads its pages, in a replay.
+    Map,
 }
 
 impl Op {
     /// Every kind, in the order of their discriminants.
-    pub const ALL: [Op; 14] = [
+    pub const ALL: [Op; 18] = [
         Op::Read,
         Op::Write,
         Op::Fsync,
@@ -61,6 +70,10 @@ impl Op {
         Op::Readdir,
         Op::Copy,
         Op::Append,
+        Op::Close,
+        Op::Attribute,
+        Op::Resize,
+        Op::Map,
     ];
 
     /// The word used in records, tables and pages.
@@ -80,6 +93,10 @@ impl Op {
             Op::Readdir => "readdir",
             Op::Copy => "copy",
             Op::Append => "append",
+            Op::Close => "close",
+            Op::Attribute => "attribute",
+            Op::Resize => "resize",
+            Op::Map => "map",
         }
     }
 }
@@ -346,6 +363,8 @@ pub struct PhaseOutcome {
     pub parts: Vec<AlternatedPart>,
     /// Records of promised operations (see [`crate::promises`]); empty for all others.
     pub promised: Vec<PromiseRecord>,
+    /// How the results of a replay compare with those of the recording (see [`crate::replay`]); none: it was none.
+    pub replayed: Option<ReplayResults>,
     /// Figures that another program reported of itself, in the order they were asked for; empty
     /// where this engine made the calls.
     pub reported: Vec<Option<f64>>,
@@ -405,6 +424,7 @@ impl PhaseOutcome {
             stretches: Vec::new(),
             parts: Vec::new(),
             promised: Vec::new(),
+            replayed: None,
             reported: Vec::new(),
             reported_steps: Vec::new(),
             printed: Default::default(),
