@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Command, CommandFactory};
 
 use super::failure::Failure;
+use super::load;
 use crate::commands::own_program::{OwnJob, OwnProgram};
 use stackrace_base::setting::Settings;
 use stackrace_base::unit;
@@ -156,14 +157,18 @@ pub(super) fn own_program(
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
     let measures = !typed.with.is_empty() || typed.find_rate.is_some();
-    let given = measures || typed.fio.is_some() || !typed.command.is_empty();
+    let given =
+        measures || typed.replay.is_some() || typed.fio.is_some() || !typed.command.is_empty();
     let read = |file: PathBuf| {
         let text = job_file::read(&file, variable)?;
         Ok(OwnJob { file, text })
     };
     let beside = beside(&typed, workload)?;
     let first = typed.with.first().map(String::as_str);
-    let first = workload(first, typed.find_rate.as_deref())?;
+    let first = match &typed.replay {
+        Some(trace) => Some(load::replayed(trace, typed.arrivals.as_deref())?),
+        None => workload(first, typed.find_rate.as_deref())?,
+    };
     let fio = typed.fio.map(read).transpose()?;
     let (metrics, judged_by) = match typed.command.is_empty() {
         true => (Vec::new(), judged_by(typed.metric)?),
@@ -171,6 +176,7 @@ pub(super) fn own_program(
     };
     Ok(given.then_some(OwnProgram {
         workload: first,
+        home: typed.home,
         beside,
         fio,
         command: typed.command,

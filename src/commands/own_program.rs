@@ -4,9 +4,10 @@
 //! run. The command is first tried once in the first directory. So a command that fails is refused
 //! before the run, and its time is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::fidelity::{self, Tried};
 use crate::commands::compare::{
     CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of, typed,
     watched, workload,
@@ -14,6 +15,7 @@ use crate::commands::compare::{
 use crate::commands::room::{self, RoomAt};
 use crate::commands::warned::first_impression;
 use crate::sizes::shape::{MEASURING_SHARE, with_time};
+use crate::sizes::sizing::settle;
 use stackrace_base::event::{Ended, LeftBehind, shell};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -23,7 +25,8 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::programs::{PREPARE, RUN, WORDS};
-use stackrace_load::workload::find_rate;
+use stackrace_load::workload::replay::Fidelity;
+use stackrace_load::workload::{find_rate, replay};
 use stackrace_machine::host::local::LocalHost;
 use stackrace_places::place::clients;
 use stackrace_run::execute::{self, FinishedRun};
@@ -34,7 +37,7 @@ use stackrace_run::prepare::permission;
 use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file;
 use stackrace_run::prepare::temporary;
-use stackrace_run::run::SingleTrial;
+use stackrace_run::run::{AroundPhase, SingleTrial};
 use stackrace_stats::FIRST_LOOK;
 use stackrace_study::study::{Study, StudyTable, literal};
 
@@ -43,6 +46,8 @@ use stackrace_study::study::{Study, StudyTable, literal};
 pub(crate) struct OwnProgram {
     /// A workload with its settings; `None` if it is a command.
     pub(crate) workload: Option<Settings>,
+    /// The directory where a replayed trace was recorded; `None` if it is not among them, or nothing is replayed.
+    pub(crate) home: Option<PathBuf>,
     /// The workloads that are measured at the same time; empty if it is alone.
     pub(crate) beside: Vec<Settings>,
     /// A job for fio; `None` if it is a workload or a command.
@@ -97,6 +102,12 @@ impl OwnProgram {
             Some(metric) => format!("{}, {metric}", self.name()),
             None => self.name(),
         }
+    }
+
+    /// Whether it is a recorded application.
+    fn replays(&self) -> bool {
+        let workload = self.workload.as_ref();
+        workload.is_some_and(|workload| workload.owner == replay::REPLAY)
     }
 
     /// What to do where it failed when it was tried.
@@ -189,6 +200,21 @@ impl OwnProgram {
             .optional("disk", self.disk.as_ref().map(text));
         // Lines of a shell are long: each has a line of its own.
         named.headed(kind, settings)
+    }
+}
+
+/// The data of a try are as cold as in the trials of the run.
+struct Cold<'a> {
+    host: &'a LocalHost,
+    directory: &'a Path,
+    cold: bool,
+}
+
+impl AroundPhase for Cold<'_> {
+    fn before(&mut self, _phase: usize) {
+        if self.cold {
+            settle(self.host, self.directory, true);
+        }
     }
 }
 
@@ -307,9 +333,16 @@ pub(crate) fn run(
     doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
     let probing = SystemClock.now_ns();
     let asked = (&caught.interrupt, own.remedy());
-    let probe = probe(context, &host, &first, &sides[0], asked)?;
+    let tried = match own.replays() {
+        true => fidelity::tried(context, (&host, &first), &sides, own, asked, !request.warm)?,
+        false => Tried::once(
+            probe(context, &host, &first, &sides[0], asked, false)?,
+            &sides[0],
+        ),
+    };
+    let probe = tried.probe;
     // A trial of the run lays out its data and cleans up as this one did.
-    let trial_seconds = SystemClock.now_ns().saturating_sub(probing) as f64 / 1e9;
+    let trial_seconds = SystemClock.now_ns().saturating_sub(probing) as f64 / 1e9 / tried.times;
     drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
@@ -327,7 +360,7 @@ pub(crate) fn run(
     caught.remark(&format!(
         "`{}` was tried once in {}: {}",
         own.name(),
-        sides[0].text,
+        tried.side,
         unit::time_ns(probe.elapsed_ns as f64)
     ));
     let longer = |seconds| with_time(&context.command, seconds);
@@ -337,6 +370,11 @@ pub(crate) fn run(
     }
     for warning in &warnings {
         caught.remark(&format!("warning: {warning}"));
+    }
+    for said in tried.said {
+        caught.remark(&said);
+        // It stays with the result.
+        warnings.push(said);
     }
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
@@ -408,6 +446,8 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
 pub(super) struct Probed {
     printed: [String; 2],
     elapsed_ns: u64,
+    /// How like its recording it was; `None` if it repeats none.
+    pub(super) fidelity: Option<Fidelity>,
 }
 
 /// Tries the command once in a private directory of one side.
@@ -417,6 +457,7 @@ pub(super) fn probe(
     study: &Study,
     side: &ComparedPath,
     (interrupt, remedy): (&Arc<Interrupt>, String),
+    cold: bool,
 ) -> Result<Probed, Failure> {
     let workload = &*study.configurations[0].workloads[0];
     temporary::work(context, host, |journal, id| {
@@ -429,7 +470,12 @@ pub(super) fn probe(
             seed: 1,
             interrupt,
         };
-        let tried = trial.run(&mut ());
+        let mut around = Cold {
+            host,
+            directory: private.path(),
+            cold,
+        };
+        let tried = trial.run(&mut around);
         let refused = |error: &str| {
             Failure::refused(format!(
                 "tried once in {}: {}",
@@ -448,6 +494,7 @@ pub(super) fn probe(
         let outcomes = tried.outcomes;
         Ok(Probed {
             elapsed_ns: outcomes.iter().map(|outcome| outcome.elapsed_ns).sum(),
+            fidelity: outcomes.first().and_then(|first| workload.fidelity(first)),
             printed: outcomes
                 .into_iter()
                 .next()

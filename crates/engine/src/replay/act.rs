@@ -18,8 +18,6 @@ use crate::system::{permissions, syncfs};
 
 /// Longest piece of a read or write; longer ones are made in pieces.
 pub(super) const PIECE: usize = 4 << 20;
-/// Most bytes of a mapping that are read: it is not known which the application touched.
-const MAPPED_MAX: u64 = 64 << 20;
 /// Longest list of a directory in one call, and longest attribute.
 const LIST_MAX: usize = 1 << 20;
 const ATTRIBUTE_MAX: u64 = 64 << 10;
@@ -407,8 +405,7 @@ fn advised(advice: u32) -> Advice {
 }
 
 fn map(at: BorrowedFd<'_>, offset: u64, length: u64) -> Called {
-    // As far as it is read; what lies behind takes no time.
-    let bytes = length.clamp(1, MAPPED_MAX) as usize;
+    let bytes = usize::try_from(length.max(1)).map_err(|_| Errno::NOMEM)?;
     let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
     Mapping::of_file(at, offset, bytes, ProtFlags::READ, flags).map(|_| 0)
 }

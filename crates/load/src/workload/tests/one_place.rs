@@ -37,8 +37,8 @@ const ELSEWHERE: [(&str, &[&str], &str); 29] = [
     ),
     (
         "crates/options/src/options/own_program.rs",
-        &["fio"],
-        "the option --fio",
+        &["fio", "replay"],
+        "the options --fio and --replay",
     ),
     (
         "crates/base/src/event/older.rs",
