@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::{Command, CommandFactory};
 
 use super::failure::Failure;
-use super::load;
 use crate::commands::own_program::{OwnJob, OwnProgram};
 use stackrace_base::setting::Settings;
 use stackrace_base::unit;
@@ -146,27 +145,28 @@ fn beside(typed: &OwnProgramArgs, workload: &TypedWorkload<'_>) -> Result<Vec<Se
     }
 }
 
-/// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads the
+/// The workload, job or command; none: the workloads of a purpose are compared. `replayed` is
+/// the trace of --replay, `workload` reads the
 /// values of --with and --find-rate, `variable` has the environment, which a job may use.
 ///
 /// # Errors
 /// There is no such workload, its settings are wrong, or the job file cannot be read.
 pub(super) fn own_program(
     typed: OwnProgramArgs,
+    replayed: Option<Settings>,
     workload: &TypedWorkload<'_>,
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
     let measures = !typed.with.is_empty() || typed.find_rate.is_some();
-    let given =
-        measures || typed.replay.is_some() || typed.fio.is_some() || !typed.command.is_empty();
+    let given = measures || replayed.is_some() || typed.fio.is_some() || !typed.command.is_empty();
     let read = |file: PathBuf| {
         let text = job_file::read(&file, variable)?;
         Ok(OwnJob { file, text })
     };
     let beside = beside(&typed, workload)?;
     let first = typed.with.first().map(String::as_str);
-    let first = match &typed.replay {
-        Some(trace) => Some(load::replayed(trace, typed.arrivals.as_deref())?),
+    let first = match replayed {
+        Some(replayed) => Some(replayed),
         None => workload(first, typed.find_rate.as_deref())?,
     };
     let fio = typed.fio.map(read).transpose()?;

@@ -1,11 +1,13 @@
 //! Whether a replay is like the application that was recorded: found out before anything is compared.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::own_program::{OwnProgram, Probed, probe};
+use super::probe::{Probed, probe};
 use crate::commands::compare::ComparedPath;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
 use stackrace_load::workload::metric;
 use stackrace_load::workload::replay::Fidelity;
@@ -20,24 +22,25 @@ const TRIES: usize = 3;
 pub(super) struct Tried {
     /// The last try.
     pub(super) probe: Probed,
-    /// Number of tries.
-    pub(super) times: f64,
-    /// Name of the directory where it was tried.
-    pub(super) side: String,
+    /// Time of one try, s: a trial of the run lays out its data and cleans up as it did.
+    pub(super) seconds: f64,
     /// Sentences for the reader of the result.
     pub(super) said: Vec<String>,
 }
 
 impl Tried {
     /// One try of what repeats no recording.
-    pub(super) fn once(probe: Probed, side: &ComparedPath) -> Self {
+    pub(super) fn once(probe: Probed, began_ns: u64) -> Self {
         Self {
             probe,
-            times: 1.0,
-            side: side.text.clone(),
+            seconds: seconds_since(began_ns),
             said: Vec::new(),
         }
     }
+}
+
+fn seconds_since(began_ns: u64) -> f64 {
+    SystemClock.now_ns().saturating_sub(began_ns) as f64 / 1e9
 }
 
 /// Replays a trace where it was recorded, or once if that is not known.
@@ -47,13 +50,13 @@ impl Tried {
 pub(super) fn tried(
     context: &Context,
     (host, study): (&LocalHost, &Study),
-    sides: &[ComparedPath],
-    own: &OwnProgram,
+    (sides, home): (&[ComparedPath], Option<&Path>),
     (interrupt, remedy): (&Arc<Interrupt>, String),
     cold: bool,
 ) -> Result<Tried, Failure> {
-    let home = home(sides, own)?;
+    let home = place(sides, home)?;
     let side = &sides[home.unwrap_or(0)];
+    let began = SystemClock.now_ns();
     let once = || {
         probe(
             context,
@@ -64,16 +67,18 @@ pub(super) fn tried(
             cold,
         )
     };
+    // Without a home one try shows that it works, and how long it takes.
     let mut last = once()?;
     let mut found: Vec<Fidelity> = last.fidelity.take().into_iter().collect();
     if home.is_some() {
+        // Each lays out the tree anew: what the one before wrote is gone.
         while found.len() < TRIES {
             let mut next = once()?;
             found.extend(next.fidelity.take());
             last = next;
         }
     }
-    let times = found.len().max(1) as f64;
+    let seconds = seconds_since(began) / found.len().max(1) as f64;
     let mut said = vec![match home {
         Some(_) => {
             let middle = middle(found);
@@ -95,18 +100,18 @@ pub(super) fn tried(
     }
     Ok(Tried {
         probe: last,
-        times,
-        side: side.text.clone(),
+        seconds,
         said,
     })
 }
 
 /// The directory of the recording, among those that are compared.
-fn home(sides: &[ComparedPath], own: &OwnProgram) -> Result<Option<usize>, Failure> {
-    let Some(home) = &own.home else {
+fn place(sides: &[ComparedPath], home: Option<&Path>) -> Result<Option<usize>, Failure> {
+    let Some(home) = home else {
         return Ok(None);
     };
-    let path = home.canonicalize().unwrap_or_else(|_| home.clone());
+    // Its name may be another one: a link, or a relative path.
+    let path = home.canonicalize().unwrap_or_else(|_| home.to_owned());
     let found = sides.iter().position(|side| side.path == path);
     found.map(Some).ok_or_else(|| {
         Failure::usage(format!("--home {} is not compared", home.shown()))
@@ -116,6 +121,7 @@ fn home(sides: &[ComparedPath], own: &OwnProgram) -> Result<Option<usize>, Failu
 
 /// The one with the middle time.
 fn middle(mut found: Vec<Fidelity>) -> Option<Fidelity> {
+    // Not the mean: one that was disturbed would move it.
     found.sort_by(|one, other| one.time().total_cmp(&other.time()));
     let at = found.len() / 2;
     (!found.is_empty()).then(|| found.swap_remove(at))
@@ -124,6 +130,7 @@ fn middle(mut found: Vec<Fidelity>) -> Option<Fidelity> {
 /// The sentence of a replay that is like the application.
 fn judged(found: &Fidelity, side: &str) -> Result<String, Failure> {
     let words = found.words();
+    // What a replay is unlike in time it is unlike in what it asks of the storage at once.
     if found.holds() {
         return Ok(words);
     }

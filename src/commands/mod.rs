@@ -12,6 +12,7 @@ pub(crate) mod load_target;
 pub(crate) mod longer;
 mod own_figures;
 pub(crate) mod own_program;
+mod probe;
 pub(crate) mod remove;
 pub(crate) mod required;
 pub(crate) mod room;

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 
 use crate::alternation::AlternatedPart;
-use crate::replay::ReplayResults;
 use crate::shown::ShownPath;
 
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
@@ -305,6 +304,39 @@ pub struct PromiseRecord {
     pub acknowledged_ns: Option<u64>,
 }
 
+/// A result that differs from the recorded one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayDifference {
+    /// Kind of the call.
+    pub op: Op,
+    /// Its file below the directory, by the name in the trace; empty: it is not known by one.
+    pub name: String,
+    /// Result when recorded: an error is below 0.
+    pub recorded: i64,
+    /// Result of the replay.
+    pub replayed: i64,
+}
+
+/// How the results of a replay compare with the recorded ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayResults {
+    /// Calls that were made.
+    pub calls: u64,
+    /// Those whose result differs.
+    pub differing: u64,
+    /// The first of these that was seen.
+    pub first: Option<ReplayDifference>,
+}
+
+impl ReplayResults {
+    /// Adds the results of another thread.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.differing += other.differing;
+        self.first = self.first.take().or(other.first);
+    }
+}
+
 /// The reason for which a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseEnd {
@@ -363,7 +395,7 @@ pub struct PhaseOutcome {
     pub parts: Vec<AlternatedPart>,
     /// Records of promised operations (see [`crate::promises`]); empty for all others.
     pub promised: Vec<PromiseRecord>,
-    /// How the results of a replay compare with those of the recording (see [`crate::replay`]); none: it was none.
+    /// How the results of a replay compare with those of the recording (see [`crate::replay::ReplayPlan`]); none: it was none.
     pub replayed: Option<ReplayResults>,
     /// Figures that another program reported of itself, in the order they were asked for; empty
     /// where this engine made the calls.

@@ -110,7 +110,7 @@ impl Acts<'_> {
     }
 
     fn open(&self, name: u32, flags: OFlags, mode: u32, file: u32) -> Called {
-        // Neither set-user-ID nor a sticky bit: whoever made the trace may be anyone.
+        // Neither set-user-ID nor a sticky bit: anyone may have made the trace.
         let mode = permissions(mode & 0o777);
         let opened = self.open_name(name, flags, mode)?;
         // One that could not be opened when recorded has no user: it is closed at once.
@@ -128,27 +128,12 @@ impl Acts<'_> {
         memory: &mut Memory,
         number: u64,
     ) -> Called {
-        let from = |offset: u64| move |done: usize| offset.saturating_add(done as u64);
         match *call {
             ReplayCall::Close { .. } => self.close(file),
-            ReplayCall::Read { length, .. } => in_pieces(length, memory.0.len(), |_, piece| {
-                rustix::io::read(at, &mut memory.0.bytes_mut()[..piece])
-            }),
-            ReplayCall::ReadAt { offset, length, .. } => {
-                let from = from(offset);
-                in_pieces(length, memory.0.len(), |done, piece| {
-                    rustix::io::pread(at, &mut memory.0.bytes_mut()[..piece], from(done))
-                })
-            }
-            ReplayCall::Write { length, .. } => in_pieces(length, PIECE, |_, piece| {
-                rustix::io::write(at, self.content(number, piece))
-            }),
-            ReplayCall::WriteAt { offset, length, .. } => {
-                let from = from(offset);
-                in_pieces(length, PIECE, |done, piece| {
-                    rustix::io::pwrite(at, self.content(number, piece), from(done))
-                })
-            }
+            ReplayCall::Read { .. }
+            | ReplayCall::ReadAt { .. }
+            | ReplayCall::Write { .. }
+            | ReplayCall::WriteAt { .. } => self.transfer(call, at, memory, number),
             ReplayCall::Fsync { .. } => done(rustix::fs::fsync(at)),
             ReplayCall::Fdatasync { .. } => done(rustix::fs::fdatasync(at)),
             ReplayCall::SyncRange {
@@ -201,16 +186,46 @@ impl Acts<'_> {
         }
     }
 
+    fn transfer(
+        &self,
+        call: &ReplayCall,
+        at: BorrowedFd<'_>,
+        memory: &mut Memory,
+        number: u64,
+    ) -> Called {
+        let from = |offset: u64| move |done: usize| offset.saturating_add(done as u64);
+        let longest = memory.0.len();
+        let buffer = memory.0.bytes_mut();
+        match *call {
+            ReplayCall::Read { length, .. } => in_pieces(length, longest, |_, piece| {
+                rustix::io::read(at, &mut buffer[..piece])
+            }),
+            ReplayCall::ReadAt { offset, length, .. } => {
+                let from = from(offset);
+                in_pieces(length, longest, |done, piece| {
+                    rustix::io::pread(at, &mut buffer[..piece], from(done))
+                })
+            }
+            ReplayCall::Write { length, .. } => in_pieces(length, PIECE, |_, piece| {
+                rustix::io::write(at, self.content(number, piece))
+            }),
+            ReplayCall::WriteAt { offset, length, .. } => {
+                let from = from(offset);
+                in_pieces(length, PIECE, |done, piece| {
+                    rustix::io::pwrite(at, self.content(number, piece), from(done))
+                })
+            }
+            _ => Err(Errno::NOSYS),
+        }
+    }
+
     fn on_name(&self, call: &ReplayCall, memory: &mut Memory) -> Called {
         let root = self.root.as_fd();
         let still = AtFlags::SYMLINK_NOFOLLOW;
-        if let ReplayCall::SyncAll | ReplayCall::StatFs = call {
-            return match call {
-                ReplayCall::SyncAll => done(syncfs(root)),
-                _ => done(rustix::fs::fstatfs(root)),
-            };
-        }
-        let name = self.name(call.name().ok_or(Errno::NOSYS)?);
+        let name = match call.name() {
+            Some(name) => self.name(name),
+            None => return self.on_all(call),
+        };
         match *call {
             ReplayCall::Stat { .. } => done(rustix::fs::statat(root, name, still)),
             ReplayCall::Access { mode, .. } => {
@@ -220,38 +235,11 @@ impl Acts<'_> {
             ReplayCall::ReadLink { .. } => {
                 done(rustix::fs::readlinkat_raw(root, name, memory.0.bytes_mut()))
             }
-            ReplayCall::MakeDir { mode, .. } => {
-                done(rustix::fs::mkdirat(root, name, permissions(mode & 0o777)))
+            ReplayCall::Mode { mode, .. } => {
+                // No link leads out: each has a target of ours.
+                let mode = permissions(mode & 0o777);
+                done(rustix::fs::chmodat(root, name, mode, AtFlags::empty()))
             }
-            ReplayCall::RemoveDir { .. } => {
-                done(rustix::fs::unlinkat(root, name, AtFlags::REMOVEDIR))
-            }
-            ReplayCall::Unlink { .. } => done(rustix::fs::unlinkat(root, name, AtFlags::empty())),
-            ReplayCall::Rename { second, flags, .. } => {
-                let flags = RenameFlags::from_bits_truncate(flags);
-                done(rustix::fs::renameat_with(
-                    root,
-                    name,
-                    root,
-                    self.name(second),
-                    flags,
-                ))
-            }
-            ReplayCall::Link { second, .. } => done(rustix::fs::linkat(
-                root,
-                name,
-                root,
-                self.name(second),
-                AtFlags::empty(),
-            )),
-            ReplayCall::SymLink { .. } => done(rustix::fs::symlinkat(NOWHERE, root, name)),
-            // No link leads out: each has a target of ours.
-            ReplayCall::Mode { mode, .. } => done(rustix::fs::chmodat(
-                root,
-                name,
-                permissions(mode & 0o777),
-                AtFlags::empty(),
-            )),
             ReplayCall::Owner { .. } => done(rustix::fs::chownat(
                 root,
                 name,
@@ -261,15 +249,46 @@ impl Acts<'_> {
             )),
             ReplayCall::Times { .. } => done(rustix::fs::utimensat(root, name, &NOW, still)),
             ReplayCall::Truncate { length, .. } => {
-                let file =
-                    self.open_name(call.name().unwrap_or(0), OFlags::WRONLY, Mode::empty())?;
+                let number = call.name().unwrap_or(0);
+                let file = self.open_name(number, OFlags::WRONLY, Mode::empty())?;
                 done(rustix::fs::ftruncate(file, length))
             }
-            // Attributes of names are looked at and set through the file: by its name there is no call below a
-            // directory.
+            // There is no call for attributes of a name below a directory: through the file.
             ReplayCall::GetExtended { .. } | ReplayCall::SetExtended { .. } => {
                 self.attribute(call, memory)
             }
+            _ => self.change_name(call, name),
+        }
+    }
+
+    fn on_all(&self, call: &ReplayCall) -> Called {
+        match call {
+            ReplayCall::SyncAll => done(syncfs(self.root.as_fd())),
+            ReplayCall::StatFs => done(rustix::fs::fstatfs(self.root.as_fd())),
+            _ => Err(Errno::NOSYS),
+        }
+    }
+
+    fn change_name(&self, call: &ReplayCall, name: &CStr) -> Called {
+        let root = self.root.as_fd();
+        let none = AtFlags::empty();
+        match *call {
+            ReplayCall::MakeDir { mode, .. } => {
+                done(rustix::fs::mkdirat(root, name, permissions(mode & 0o777)))
+            }
+            ReplayCall::RemoveDir { .. } => {
+                done(rustix::fs::unlinkat(root, name, AtFlags::REMOVEDIR))
+            }
+            ReplayCall::Unlink { .. } => done(rustix::fs::unlinkat(root, name, none)),
+            ReplayCall::Rename { second, flags, .. } => {
+                let (to, flags) = (self.name(second), RenameFlags::from_bits_truncate(flags));
+                done(rustix::fs::renameat_with(root, name, root, to, flags))
+            }
+            ReplayCall::Link { second, .. } => {
+                let to = self.name(second);
+                done(rustix::fs::linkat(root, name, root, to, none))
+            }
+            ReplayCall::SymLink { .. } => done(rustix::fs::symlinkat(NOWHERE, root, name)),
             _ => Err(Errno::NOSYS),
         }
     }
@@ -320,7 +339,7 @@ const NOW_TIME: Timespec = Timespec {
 };
 
 fn close(descriptor: i32) -> Result<(), Errno> {
-    // SAFETY: `OpenFiles` gave the descriptor away, so that nobody else uses or closes it.
+    // SAFETY: `OpenFiles` gave the descriptor away, so that no other thread uses or closes it.
     unsafe { rustix::io::try_close(descriptor) }
 }
 

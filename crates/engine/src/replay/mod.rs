@@ -17,7 +17,8 @@ mod step;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
+pub use crate::outcome::{ReplayDifference, ReplayResults};
 pub use files::HeldFile;
 pub use order::{OrderBuilder, ReplayOrder, Touch};
-pub use run::{ReplayDifference, ReplayPlan, ReplayResults};
+pub use run::ReplayPlan;
 pub use step::{On, ReplayCall, ReplayStep};

@@ -192,7 +192,7 @@ impl<'a> Going<'a> {
         for wait in self.waits(thread, step) {
             self.done[wait.cell as usize].fetch_add(1, Ordering::SeqCst);
             let (lock, woken, asleep) = &self.sleepers[wait.cell as usize % PLACES];
-            // Whoever sleeps said so before it looked, and looks again under the lock.
+            // A thread that sleeps said so before it looked, and looks again under the lock.
             if asleep.load(Ordering::SeqCst) > 0 {
                 let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 woken.notify_all();

@@ -16,7 +16,7 @@ use super::step::{ReplayCall, ReplayStep};
 use crate::control::Control;
 use crate::draw::Draw;
 use crate::memory::AlignedMemory;
-use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::outcome::{Op, OpError, PhaseOutcome, ReplayDifference, ReplayResults};
 use crate::recorder::Recorder;
 use crate::system::{lacking, wake_precisely};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
@@ -41,38 +41,6 @@ pub struct ReplayPlan {
     pub threads: Vec<Vec<ReplayStep>>,
     /// What they wait for, of the same threads and steps.
     pub order: ReplayOrder,
-}
-
-/// A result that differs from the recorded one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplayDifference {
-    /// Kind of the call.
-    pub op: Op,
-    /// Its file below the directory, by the name in the trace; empty: it is not known by one.
-    pub name: String,
-    /// Result when recorded: an error is below 0.
-    pub recorded: i64,
-    /// Result of the replay.
-    pub replayed: i64,
-}
-
-/// How the results of a replay compare with the recorded ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReplayResults {
-    /// Calls that were made.
-    pub calls: u64,
-    /// Those whose result differs.
-    pub differing: u64,
-    /// The first of these that was seen.
-    pub first: Option<ReplayDifference>,
-}
-
-impl ReplayResults {
-    fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.differing += other.differing;
-        self.first = self.first.take().or(other.first);
-    }
 }
 
 /// When a call began and ended, ns since the start.

@@ -29,17 +29,17 @@ pub enum ReplayCall {
     },
     /// `close`. It closes only as the last use of a file: others were shared between processes.
     Close { file: u32 },
-    /// `read`
+    /// `read`, at the position of the file
     Read { file: u32, length: u64 },
     /// `pread`
     ReadAt { file: u32, offset: u64, length: u64 },
-    /// `write`
+    /// `write`, at the position of the file or at its end
     Write { file: u32, length: u64 },
     /// `pwrite`
     WriteAt { file: u32, offset: u64, length: u64 },
-    /// `fsync`
+    /// `fsync` of data and attributes
     Fsync { file: u32 },
-    /// `fdatasync`
+    /// `fdatasync` of data alone
     Fdatasync { file: u32 },
     /// `sync_file_range`
     SyncRange {

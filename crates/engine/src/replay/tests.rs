@@ -1,3 +1,5 @@
+//! Planted calls with known results, order and hostile trees.
+
 use std::ffi::CString;
 use std::path::Path;
 
@@ -149,7 +151,7 @@ fn a_link_that_leads_out_of_the_directory_is_never_followed() {
     let (root, outside) = (base.path().join("root"), base.path().join("outside"));
     std::fs::create_dir_all(&root).unwrap();
     std::fs::write(&outside, "kept").unwrap();
-    // Whoever planted it: no replay makes one.
+    // It was planted: no replay makes one.
     std::os::unix::fs::symlink(&outside, root.join("out")).unwrap();
     let mut written = Written::default();
     let flags = (libc::O_WRONLY | libc::O_TRUNC | libc::O_CREAT) as u32;

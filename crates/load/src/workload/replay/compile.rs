@@ -9,15 +9,12 @@ use stackrace_engine::replay::{
 };
 use stackrace_trace::trace::{Code, MAPPED_MAX, Names, Operation, Part, TraceError, TraceReader};
 
-use super::Arrivals;
-use super::loaded::RecordedOp;
+use super::recorded::{Arrivals, RecordedOp};
+use super::touched::{CREATE, EVENT, touch};
 use super::tree::{KeptTree, path};
 use crate::workload::kind::Cost;
 use stackrace_base::unit;
 
-/// Flags of `open` that make a file, and empty it (open(2), on every architecture of Linux that is recorded).
-const CREATE: u64 = 0o100;
-const TRUNCATE: u64 = 0o1000;
 /// The kernel moves no more at once (`MAX_RW_COUNT`).
 const MOVED_MAX: u64 = 0x7fff_f000;
 /// Bits of a mapping: pages may be written, and reach the file (see the format of traces).
@@ -27,11 +24,6 @@ const SHARED: u64 = 1 << 32;
 const WRITTEN_MAX: u64 = 1 << 20;
 /// Flag of `unlinkat` that a directory goes (`AT_REMOVEDIR`).
 const REMOVE_DIR: u64 = 0x200;
-
-/// Kinds of things that are touched, in the upper bits of their numbers.
-const EVENT: u64 = 1 << 40;
-const NAME: u64 = 2 << 40;
-const FILE: u64 = 3 << 40;
 
 /// A trace as it is replayed.
 pub(super) struct Compiled {
@@ -44,29 +36,6 @@ pub(super) struct Compiled {
     pub(super) recorded_ns: u64,
     /// Why it cannot be replayed.
     pub(super) refused: Option<String>,
-}
-
-/// Names that were made, removed or moved while others may have stood below them.
-///
-/// # Errors
-/// The trace is refused.
-pub(super) fn moved_names<R: Read>(mut from: TraceReader<R>) -> Result<HashSet<u32>, TraceError> {
-    let mut moved = HashSet::new();
-    while let Some(part) = from.next_part()? {
-        let Part::Operations(operations) = part else {
-            continue;
-        };
-        for operation in operations.iter().filter(|operation| operation.result >= 0) {
-            match operation.code {
-                Code::MakeDir | Code::RemoveDir | Code::Unlink => {
-                    moved.insert(operation.path);
-                }
-                Code::Rename => moved.extend([operation.path, operation.second]),
-                _ => {}
-            }
-        }
-    }
-    Ok(moved)
 }
 
 /// A thread while its operations go by. Times are those of the recording.
@@ -174,7 +143,7 @@ impl Compiling<'_> {
         });
         let grown = grown.fold(0, u64::saturating_add);
         let order = self.order.build();
-        // Both have a thread only if it has steps.
+        // Threads without steps have no list of their own.
         self.steps.resize_with(order.threads(), Vec::new);
         let cost = Cost {
             prepare_bytes: tree.bytes,
@@ -258,6 +227,7 @@ impl Compiling<'_> {
     }
 
     fn push(&mut self, thread: u32, step: ReplayStep, mut touches: Vec<Touch>) {
+        // Whatever it does first comes after the fork; the rest follows by itself.
         if let Some(fork) = self.thread(thread).fork.take() {
             touches.push(Touch {
                 thing: EVENT | fork,
@@ -282,6 +252,7 @@ impl Compiling<'_> {
         let off = off.saturating_add(operation.queued + operation.blocked + each_ns);
         let computed = passed.saturating_sub(off);
         let compute_ns = computed.saturating_sub(thread.spent);
+        // The call that it stands in names the same gap again.
         thread.spent = thread.spent.max(computed);
         let step = ReplayStep {
             compute_ns,
@@ -331,7 +302,7 @@ impl Compiling<'_> {
             self.calls += 1;
             self.moved_bytes = self.moved_bytes.saturating_add(operation.moved());
             self.recorded.entry(op).or_default().add(operation.duration);
-            self.touch(operation, names, &mut touches);
+            touch(operation, names, self.moved, &mut touches);
         } else {
             let off = operation.queued.saturating_add(operation.blocked);
             step.after_ns = operation
@@ -344,6 +315,7 @@ impl Compiling<'_> {
 
     /// What a thread waits for in a call that is not made.
     fn waits(&self, operation: &Operation, step: &mut ReplayStep, touches: &mut Vec<Touch>) {
+        // Nothing of a thread follows its end.
         if operation.code == Code::Exit {
             step.after_ns = 0;
             return;
@@ -362,54 +334,13 @@ impl Compiling<'_> {
         }
     }
 
-    /// What a call touches: the file, the names, and the directories above them that were ever moved.
-    fn touch(&mut self, operation: &Operation, names: &Names, touches: &mut Vec<Touch>) {
-        let done = operation.result >= 0;
-        let makes = operation.flags & (CREATE | TRUNCATE) != 0;
-        let [first, second] = match operation.code {
-            Code::Open => [makes && done, false],
-            Code::MakeDir | Code::RemoveDir | Code::Unlink | Code::SymLink => [done, false],
-            Code::Rename => [done, done],
-            Code::Link => [false, done],
-            _ => [false, false],
-        };
-        for (name, changes) in [(operation.path, first), (operation.second, second)] {
-            let mut above = name;
-            if name > 0 {
-                touches.push(Touch {
-                    thing: NAME | u64::from(name),
-                    changes,
-                });
-            }
-            while let Some((parent, _)) = names.last(above) {
-                if self.moved.contains(&parent) {
-                    touches.push(Touch {
-                        thing: NAME | u64::from(parent),
-                        changes: false,
-                    });
-                }
-                above = parent;
-            }
-        }
-        if operation.handle > 0 {
-            // Calls at the position of a file move it for all who share it.
-            let changes = matches!(
-                operation.code,
-                Code::Open | Code::Close | Code::Read | Code::Write | Code::Seek | Code::List
-            );
-            touches.push(Touch {
-                thing: FILE | u64::from(operation.handle),
-                changes,
-            });
-        }
-    }
-
     /// Counts the space that an operation takes.
     fn grow(&mut self, operation: &Operation, end: u64, written: u64) {
         let name = match operation.path {
             0 => self.files.get(&operation.handle).copied().unwrap_or(0),
             name => name,
         };
+        // Of a file that was opened by several names the one counts that was used.
         let grown = self.grown.entry(name).or_default();
         grown.end = grown.end.max(end);
         grown.written = grown.written.saturating_add(written);
@@ -417,61 +348,51 @@ impl Compiling<'_> {
 
     /// The call of an operation; nothing where it is not made.
     fn storage(&mut self, operation: &Operation, names: &Names) -> ReplayCall {
-        let (file, offset) = (operation.handle, operation.offset);
-        let length = operation.length;
-        let moved = length.min(MOVED_MAX);
+        match operation.code {
+            // `sync` has neither a file nor a name.
+            Code::SyncFs => ReplayCall::SyncAll,
+            Code::StatFs => ReplayCall::StatFs,
+            _ if operation.handle == 0 || operation.path > 0 => self.on_name(operation, names),
+            _ => match self.on_file(operation) {
+                ReplayCall::Nothing => self.on_name(operation, names),
+                call => call,
+            },
+        }
+    }
+
+    /// A call on an open file alone.
+    fn on_file(&mut self, operation: &Operation) -> ReplayCall {
+        let (file, offset, length) = (operation.handle, operation.offset, operation.length);
         let flags = operation.flags as u32;
         match operation.code {
-            Code::Read if file > 0 => ReplayCall::Read {
-                file,
-                length: moved,
-            },
-            Code::ReadAt if file > 0 => ReplayCall::ReadAt {
-                file,
-                offset,
-                length: moved,
-            },
-            Code::Write | Code::WriteAt if file > 0 => {
-                self.grow(
-                    operation,
-                    offset.saturating_add(operation.moved()),
-                    operation.moved(),
-                );
-                match operation.code {
-                    Code::Write => ReplayCall::Write {
-                        file,
-                        length: moved,
-                    },
-                    _ => ReplayCall::WriteAt {
-                        file,
-                        offset,
-                        length: moved,
-                    },
-                }
-            }
-            Code::Fsync if file > 0 => ReplayCall::Fsync { file },
-            Code::Fdatasync if file > 0 => ReplayCall::Fdatasync { file },
-            Code::SyncRange if file > 0 => ReplayCall::SyncRange {
+            Code::Read | Code::ReadAt | Code::Write | Code::WriteAt => self.transfer(operation),
+            Code::Fsync => ReplayCall::Fsync { file },
+            Code::Fdatasync => ReplayCall::Fdatasync { file },
+            Code::SyncRange => ReplayCall::SyncRange {
                 file,
                 offset,
                 length,
                 flags,
             },
-            Code::SyncFs => ReplayCall::SyncAll,
-            Code::Close if file > 0 => ReplayCall::Close { file },
-            Code::Seek if file > 0 => ReplayCall::Seek {
-                file,
-                offset: offset as i64,
-                whence: flags,
-            },
-            Code::List if file > 0 => ReplayCall::List { file, length },
-            Code::Advise if file > 0 => ReplayCall::Advise {
+            Code::Close => ReplayCall::Close { file },
+            Code::Seek => {
+                // Offsets are signed; the trace has their bits.
+                let (offset, whence) = (offset as i64, flags);
+                ReplayCall::Seek {
+                    file,
+                    offset,
+                    whence,
+                }
+            }
+            Code::List => ReplayCall::List { file, length },
+            Code::Advise => ReplayCall::Advise {
                 file,
                 offset,
                 length,
                 advice: flags,
             },
-            Code::Allocate if file > 0 => {
+            Code::Allocate => {
+                // A hole that is punched takes no space; it is counted, as the bound may be too high but never too low.
                 if operation.result >= 0 {
                     self.grow(operation, offset.saturating_add(length), length);
                 }
@@ -482,7 +403,7 @@ impl Compiling<'_> {
                     length,
                 }
             }
-            Code::Map if file > 0 => {
+            Code::Map => {
                 self.check_mapping(operation);
                 ReplayCall::Map {
                     file,
@@ -490,8 +411,30 @@ impl Compiling<'_> {
                     length: length.min(MAPPED_MAX),
                 }
             }
-            Code::StatFs => ReplayCall::StatFs,
-            _ => self.on_name(operation, names),
+            _ => ReplayCall::Nothing,
+        }
+    }
+
+    fn transfer(&mut self, operation: &Operation) -> ReplayCall {
+        let (file, offset) = (operation.handle, operation.offset);
+        let length = operation.length.min(MOVED_MAX);
+        if matches!(operation.code, Code::Write | Code::WriteAt) {
+            let moved = operation.moved();
+            self.grow(operation, offset.saturating_add(moved), moved);
+        }
+        match operation.code {
+            Code::Read => ReplayCall::Read { file, length },
+            Code::ReadAt => ReplayCall::ReadAt {
+                file,
+                offset,
+                length,
+            },
+            Code::Write => ReplayCall::Write { file, length },
+            _ => ReplayCall::WriteAt {
+                file,
+                offset,
+                length,
+            },
         }
     }
 

@@ -17,7 +17,7 @@ pub struct OpFidelity {
     pub op: Op,
     /// Calls that were recorded.
     pub calls: u64,
-    /// Time of all of them, ns.
+    /// Time of all of these calls, recorded and replayed, ns.
     pub time_ns: [f64; 2],
     /// 99th percentile of their times, ns.
     pub p99_ns: [f64; 2],
@@ -63,6 +63,7 @@ impl Fidelity {
 
     /// All of it, in sentences.
     pub fn words(&self) -> String {
+        // The others hardly add to the time.
         let ops = self.ops.iter().take(NAMED).map(|op| {
             format!(
                 "{} {} (p99 {}, recorded {})",
@@ -93,6 +94,7 @@ pub(super) fn differing_words(results: &ReplayResults) -> String {
         "{} of {} results differ from the recorded ones",
         results.differing, results.calls
     );
+    // Of threads at once, the first that was seen.
     let Some(first) = &results.first else {
         return all;
     };

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
-use hdrhistogram::Histogram;
 use stackrace_engine::replay::ReplayPlan;
-use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, PhaseOutcome};
+use stackrace_engine::{Op, PhaseOutcome};
 use stackrace_trace::trace::{Summary, TraceError, TraceReader};
 
-use super::Arrivals;
 use super::compile::{Compiled, compile};
 use super::fidelity::{Fidelity, OpFidelity};
+use super::recorded::{Arrivals, RecordedOp};
 use super::tree::KeptTree;
 use crate::workload::kind::Cost;
 use crate::workload::metric::{self, Latency};
@@ -31,37 +30,9 @@ const UNCOVERED_MAX: f64 = 0.02;
 const RECORD: &str = "record the application again: stackrace record --help";
 const SHORTER: &str = "record a shorter time: stackrace record --time";
 
-/// Recorded calls of a kind.
-#[derive(Debug)]
-pub(super) struct RecordedOp {
-    pub(super) count: u64,
-    pub(super) sum_ns: u128,
-    pub(super) latency: Histogram<u64>,
-}
-
-impl RecordedOp {
-    pub(super) fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
-        self.latency.saturating_record(ns);
-    }
-}
-
-impl Default for RecordedOp {
-    fn default() -> Self {
-        // As those of the engine.
-        let bounds = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS);
-        Self {
-            count: 0,
-            sum_ns: 0,
-            latency: bounds.expect("the engine has the same bounds"),
-        }
-    }
-}
-
 /// A trace that can be replayed.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedTrace {
     pub(super) digest: String,
     pub(super) plan: ReplayPlan,
     pub(super) tree: KeptTree,
@@ -78,10 +49,11 @@ pub(super) struct Loaded {
     file_system: String,
 }
 
-impl Loaded {
+impl LoadedTrace {
     /// Kinds of calls, those with the most time first.
     pub(super) fn by_time(&self) -> Vec<Op> {
         let mut kinds: Vec<(&Op, &RecordedOp)> = self.recorded.iter().collect();
+        // What takes most of the time decides.
         kinds.sort_by_key(|(_, recorded)| std::cmp::Reverse(recorded.sum_ns));
         kinds.into_iter().map(|(op, _)| *op).collect()
     }
@@ -91,7 +63,7 @@ impl Loaded {
 type Known = (PathBuf, u64, Option<SystemTime>, Arrivals);
 
 /// Traces in use: a study is read several times.
-static IN_USE: Mutex<Vec<(Known, Weak<Loaded>)>> = Mutex::new(Vec::new());
+static IN_USE: Mutex<Vec<(Known, Weak<LoadedTrace>)>> = Mutex::new(Vec::new());
 
 type Refused = (String, &'static str);
 
@@ -99,7 +71,7 @@ type Refused = (String, &'static str);
 ///
 /// # Errors
 /// Why it cannot be replayed, and what to do.
-pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<Loaded>, Refused> {
+pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<LoadedTrace>, Refused> {
     let unread = |error: std::io::Error| {
         let why = format!("{}: {}", trace.shown(), error.in_words());
         (why, "name the file that `stackrace record` wrote")
@@ -130,9 +102,10 @@ pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<Loaded>, Refuse
     Ok(loaded)
 }
 
-fn read(mut file: File, arrivals: Arrivals) -> Result<Loaded, Refused> {
+fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
     let refused = |error: TraceError| (error.to_string(), RECORD);
     let io = |error: std::io::Error| refused(TraceError::System(error));
+    // All of it, so that no byte differs from what the study names.
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(BufReader::new(&file)).map_err(io)?;
     let mut again = || -> Result<TraceReader<BufReader<File>>, Refused> {
@@ -143,7 +116,8 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<Loaded, Refused> {
     let summary = Summary::of(again()?).map_err(refused)?;
     check(&summary)?;
     let bound = &summary.bound;
-    let moved = super::compile::moved_names(again()?).map_err(refused)?;
+    let moved = super::touched::moved_names(again()?).map_err(refused)?;
+    // The recording's own cost stands in the gaps between the calls.
     let each = summary.ending.cost_ns / summary.ending.events.max(1);
     let compiled = compile(again()?, &moved, arrivals, each).map_err(refused)?;
     let Compiled {
@@ -165,7 +139,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<Loaded, Refused> {
         let why = "it has no call that can be replayed".to_owned();
         return Err((why, "record the directory that the application works in"));
     }
-    Ok(Loaded {
+    Ok(LoadedTrace {
         digest: hasher.finalize().to_hex().to_string(),
         plan,
         tree,
@@ -184,6 +158,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<Loaded, Refused> {
 /// Refuses what cannot be replayed, or would not be like the application.
 fn check(summary: &Summary) -> Result<(), Refused> {
     let (origin, ending) = (&summary.origin, &summary.ending);
+    // Numbers and bits of calls are kept as the architecture has them.
     let here = std::env::consts::ARCH;
     if origin.architecture != here {
         let why = format!(
@@ -210,6 +185,7 @@ fn check(summary: &Summary) -> Result<(), Refused> {
         );
         return Err((why, RECORD));
     }
+    // Each of them may be the one that the others waited for.
     let left_out = ending.not_followed + ending.unresolved;
     if left_out as f64 > ending.operations as f64 * LOST_MAX {
         let why = format!(
@@ -234,7 +210,8 @@ fn check(summary: &Summary) -> Result<(), Refused> {
 }
 
 /// How like the recording an outcome is.
-pub(super) fn fidelity(loaded: &Loaded, outcome: &PhaseOutcome) -> Fidelity {
+pub(super) fn fidelity(loaded: &LoadedTrace, outcome: &PhaseOutcome) -> Fidelity {
+    // A kind that was never replayed has no time to compare.
     let ops = loaded.by_time().into_iter().filter_map(|op| {
         let recorded = loaded.recorded.get(&op)?;
         let replayed = metric::of(outcome, op)?;

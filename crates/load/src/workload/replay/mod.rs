@@ -11,8 +11,10 @@
 mod compile;
 mod fidelity;
 mod loaded;
+mod recorded;
 #[cfg(test)]
 pub(crate) mod tests;
+mod touched;
 mod tree;
 
 pub use fidelity::{Fidelity, OpFidelity};
@@ -24,7 +26,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{Figure, Latency};
-use loaded::Loaded;
+use loaded::LoadedTrace;
+use recorded::Arrivals;
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_machine::host::{Host, argv};
@@ -35,15 +38,6 @@ pub const REPLAY: &str = "replay";
 pub const TRACE: &str = "trace";
 /// The setting with the sum of the trace.
 pub const DIGEST: &str = "digest";
-
-/// How waits for what was not recorded are replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Arrivals {
-    /// They last as long as they did.
-    Closed,
-    /// They end when they did, counted from the start.
-    Open,
-}
 
 /// The setting for waits.
 pub const ARRIVALS: &str = "arrivals";
@@ -65,7 +59,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "a recorded application: the calls of a trace, made again",
     source: "a trace of `stackrace record`; rules after ARTC/ROOT (SOSP 2013) and //TRACE (FAST 2007)",
     settings: &[
-        SettingDoc::text(TRACE, "", "The trace; it lies beside whoever measures.").required(),
+        SettingDoc::text(TRACE, "", "The trace, on the machine that measures.").required(),
         SettingDoc::text(DIGEST, "", "BLAKE3 of the trace: another one is refused."),
         WAITS.doc,
     ],
@@ -79,7 +73,7 @@ struct Replay {
     trace: PathBuf,
     arrivals: Arrivals,
     /// Why it cannot be replayed, if it cannot: a stored run is read where its trace is gone.
-    loaded: Result<Arc<Loaded>, String>,
+    loaded: Result<Arc<LoadedTrace>, String>,
 }
 
 /// Reads a trace, and gives its sum.
@@ -95,6 +89,7 @@ impl Replay {
         let trace = PathBuf::from(settings.text(TRACE)?);
         let arrivals = settings.choice(WAITS)?;
         let digest = settings.optional_text(DIGEST)?;
+        // One that is gone is no error here: reports read studies of long ago.
         let loaded = loaded::of(&trace, arrivals);
         let loaded = loaded.map_err(|(why, next)| format!("{why}; {next}"));
         if let (Some(asked), Ok(loaded)) = (&digest, &loaded)
@@ -116,7 +111,7 @@ impl Replay {
         })
     }
 
-    fn loaded(&self) -> Result<&Loaded, WorkloadError> {
+    fn loaded(&self) -> Result<&LoadedTrace, WorkloadError> {
         self.loaded.as_deref().map_err(|why| trouble(why.clone()))
     }
 }
@@ -146,8 +141,9 @@ impl Workload for Replay {
                 Figure::latency(op, Latency::Mean),
             ]
         };
+        // The tail first: it is what a user of the application feels.
         let mut figures: Vec<Figure<'_>> = loaded.by_time().into_iter().flat_map(both).collect();
-        // Below saturation the elapsed time is that of whoever asks, whatever the storage does.
+        // Below saturation the elapsed time is that of those who ask, whatever the storage does.
         let place = match loaded.outside_share > OUTSIDE_MAX || self.arrivals == Arrivals::Open {
             true => figures.len().min(1),
             false => 0,
@@ -198,6 +194,7 @@ impl Workload for Replay {
             && results.differing > 0
         {
             let words = fidelity::differing_words(results);
+            // A few differ by chance: a lookup that raced with another process.
             if results.differing as f64 > results.calls as f64 * DIFFERING_MAX
                 && outcome.error.is_none()
             {

@@ -1,3 +1,5 @@
+//! Traces that are written down: replayed, counted, refused.
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -174,7 +176,7 @@ fn refused(trace: &WrittenTrace) -> String {
     let host = stackrace_machine::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
     let found = workload(&path);
     let why = found.refused_on(&host).expect("it was not refused");
-    // Nor is anything laid out where nobody asked before.
+    // Nor is anything laid out where it was not asked for before.
     assert!(replay(&*found).is_err());
     why
 }

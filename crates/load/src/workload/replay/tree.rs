@@ -69,6 +69,7 @@ pub(super) fn path(names: &Names, mut name: u32) -> CString {
         parts.push(part);
         name = parent;
     }
+    // They were found from the last one on.
     parts.reverse();
     // No part of a trace has a zero byte: its reader refuses it.
     let path = match parts.is_empty() {
@@ -83,6 +84,7 @@ pub(super) fn lay_out(kept: &KeptTree, place: &Place<'_>) -> Result<(), Workload
     let root = place.directory;
     let fill = Content::Random.into();
     tree::build(&kept.entries, root, &fill, place.seed, place.control).map_err(trouble)?;
+    // What was stored is written; the rest of these files is a hole.
     for (path, size) in &kept.sparse {
         let path = root.join(path);
         let file = std::fs::File::options().write(true).open(&path);
