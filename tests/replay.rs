@@ -100,7 +100,10 @@ fn a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the
             &["app.trace", "--home", "data"],
             "--home data is not compared",
         ),
-        (&["app.trace", "--clients", "ssh:one,two"], "is for one machine"),
+        (
+            &["app.trace", "--clients", "ssh:one,two"],
+            "is for one machine",
+        ),
     ] {
         let said = compare(more);
         assert_ne!(said.code, Some(0), "{more:?}: {}", said.out);

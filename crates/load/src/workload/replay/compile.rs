@@ -32,7 +32,7 @@ pub(super) struct Compiled {
     pub(super) cost: Cost,
     pub(super) calls: u64,
     pub(super) recorded: BTreeMap<Op, RecordedOp>,
-    /// From the first operation to the end of the last one.
+    /// From the first operation to the end of the last one, less what recording took.
     pub(super) recorded_ns: u64,
     /// Why it cannot be replayed.
     pub(super) refused: Option<String>,
@@ -142,6 +142,9 @@ impl Compiling<'_> {
             longer.min(grown.written)
         });
         let grown = grown.fold(0, u64::saturating_add);
+        let longest = self.steps.iter().map(Vec::len).max().unwrap_or(0);
+        // No thread waited longer for the recorder than the one that had the most to record.
+        let recorder_ns = self.each_ns.saturating_mul(longest as u64);
         let order = self.order.build();
         // Threads without steps have no list of their own.
         self.steps.resize_with(order.threads(), Vec::new);
@@ -165,7 +168,7 @@ impl Compiling<'_> {
             cost,
             calls: self.calls,
             recorded: self.recorded,
-            recorded_ns: self.recorded_ns,
+            recorded_ns: self.recorded_ns.saturating_sub(recorder_ns),
             refused: self.refused,
         }
     }

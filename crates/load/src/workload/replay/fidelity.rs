@@ -74,7 +74,7 @@ impl Fidelity {
             )
         });
         format!(
-            "fidelity on {}, where it was recorded: time {} of the recorded one; {}; {} of {} results differ; {} of \
+            "fidelity on {}, where it was recorded: time {} of the recorded one (without what recording took); {}; {} of {} results differ; {} of \
              events lost, recording cost about {}, {} of the time on storage is replayed",
             self.file_system,
             times(self.elapsed_ns),

@@ -200,6 +200,18 @@ fn forks_wakes_and_names_are_replayed_in_their_order_with_no_result_that_differs
 }
 
 #[test]
+fn what_recording_took_is_no_time_of_the_application() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = WrittenTrace::forking();
+    // 1000 events; each thread has 6 steps.
+    trace.ending.cost_ns = 1000 * MS / 10;
+    let workload = workload(&trace.kept(base.path()));
+    let outcome = replay(&*workload).unwrap();
+    let recorded = workload.fidelity(&outcome).unwrap().elapsed_ns[0] as u64;
+    assert_eq!(recorded, 12 * MS + MS / 10 - 6 * MS / 10);
+}
+
+#[test]
 fn what_a_replay_takes_is_the_tree_and_what_it_adds() {
     let base = tempfile::tempdir().unwrap();
     let cost = workload(&WrittenTrace::forking().kept(base.path())).cost();
