@@ -14,7 +14,8 @@ mod order;
 mod pace;
 mod run;
 mod step;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
 
 pub use crate::outcome::{ReplayDifference, ReplayResults};

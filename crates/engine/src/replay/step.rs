@@ -13,7 +13,7 @@ pub enum On {
 
 /// A call of the system, with the arguments that it had. Offsets and lengths are bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(
+#[expect(
     missing_docs,
     reason = "the arguments are those of the calls' manual pages"
 )]

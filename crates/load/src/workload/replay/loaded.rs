@@ -28,7 +28,7 @@ const LOST_MAX: f64 = 0.001;
 const UNCOVERED_MAX: f64 = 0.02;
 /// What to do where a trace cannot be replayed.
 const RECORD: &str = "record the application again: stackrace record --help";
-const SHORTER: &str = "record a shorter time: stackrace record --time";
+const SHORTER: &str = "record a shorter time: stackrace record --help";
 
 /// A trace that can be replayed.
 #[derive(Debug)]
