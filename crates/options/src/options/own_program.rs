@@ -27,6 +27,26 @@ const NO_PROGRAM: [&str; 7] = [
     "like",
 ];
 
+/// Those beside which nothing is replayed.
+const NO_REPLAY: [&str; 16] = [
+    "purpose",
+    "size",
+    "like",
+    "with",
+    "together",
+    "find_rate",
+    "fio",
+    "command",
+    "prepare",
+    "cleanup",
+    "unit",
+    "better",
+    "parse",
+    "trial_time",
+    "no_sync",
+    "disk",
+];
+
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A workload, a job of fio or a command of your own")]
@@ -48,15 +68,15 @@ pub struct OwnProgramArgs {
     #[arg(long, value_name = "JOB.fio", groups = ["program", "own"], conflicts_with_all = ["purpose", "size", "like", "with"])]
     pub fio: Option<PathBuf>,
     /// Compare with a recorded application: this trace of `stackrace record` is replayed in each directory
-    #[arg(long, value_name = "TRACE", group = "own", conflicts_with_all = ["purpose", "size", "like", "with", "together", "find_rate", "fio", "command"])]
+    #[arg(long, value_name = "TRACE", group = "own", conflicts_with_all = NO_REPLAY)]
     pub replay: Option<PathBuf>,
     /// The directory on the storage where the trace was recorded. It is replayed there first, and no verdict is given if
     /// its time is not that of the application
-    #[arg(long, value_name = "DIR", requires = "replay")]
+    #[arg(long, value_name = "DIR", requires = "replay", conflicts_with_all = NO_REPLAY)]
     pub home: Option<PathBuf>,
     /// Waits of the recorded application for clients and timers: closed, each lasts as long as it did, or open, each ends
     /// when it did [default: closed]
-    #[arg(long, value_name = "WAY", requires = "replay", value_parser = ["closed", "open"])]
+    #[arg(long, value_name = "WAY", requires = "replay", conflicts_with_all = NO_REPLAY, value_parser = ["closed", "open"])]
     pub arrivals: Option<String>,
     /// Compare with this command: one word is a shell command, several are a program and its
     /// arguments. It runs in an empty directory ({dir} or $STACKRACE_DIR) and must exit with 0
