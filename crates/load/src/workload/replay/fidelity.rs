@@ -15,8 +15,6 @@ const NAMED: usize = 4;
 pub struct OpFidelity {
     /// The kind.
     pub op: Op,
-    /// Calls that were recorded.
-    pub calls: u64,
     /// Time of all of these calls, recorded and replayed, ns.
     pub time_ns: [f64; 2],
     /// 99th percentile of their times, ns.

@@ -223,7 +223,6 @@ pub(super) fn fidelity(loaded: &LoadedTrace, outcome: &PhaseOutcome) -> Fidelity
         };
         Some(OpFidelity {
             op,
-            calls: recorded.count,
             time_ns: [recorded.sum_ns as f64, replayed.latency_sum_ns as f64],
             p99_ns: figure(Latency::P99),
         })

@@ -15,14 +15,12 @@ pub(in crate::workload) enum Arrivals {
 /// Recorded calls of a kind.
 #[derive(Debug)]
 pub(super) struct RecordedOp {
-    pub(super) count: u64,
     pub(super) sum_ns: u128,
     pub(super) latency: Histogram<u64>,
 }
 
 impl RecordedOp {
     pub(super) fn add(&mut self, ns: u64) {
-        self.count += 1;
         self.sum_ns += u128::from(ns);
         self.latency.saturating_record(ns);
     }
@@ -33,7 +31,6 @@ impl Default for RecordedOp {
         // As those of the engine.
         let bounds = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS);
         Self {
-            count: 0,
             sum_ns: 0,
             latency: bounds.expect("the engine has the same bounds"),
         }

@@ -196,7 +196,7 @@ fn forks_wakes_and_names_are_replayed_in_their_order_with_no_result_that_differs
     let fidelity = workload.fidelity(&outcome).unwrap();
     assert_eq!(fidelity.elapsed_ns[0] as u64, 12 * MS + MS / 10);
     let read = fidelity.ops.iter().find(|op| op.op == Op::Read).unwrap();
-    assert_eq!((read.calls, read.time_ns[0]), (1, 1e5));
+    assert_eq!(read.time_ns[0], 1e5);
 }
 
 #[test]
