@@ -35,6 +35,7 @@ mod published;
 mod record;
 mod refusals;
 mod remote;
+mod replay;
 mod run;
 mod says;
 mod serve;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         needs::group("record", record::tests()),
         needs::group("refusals", refusals::tests()),
         needs::group("remote", remote::tests()),
+        needs::group("replay", replay::tests()),
         needs::group("run", run::tests()),
         needs::group("says", says::tests()),
         needs::group("serve", serve::tests()),

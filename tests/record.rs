@@ -12,7 +12,7 @@ use serde_json::Value;
 use stackrace_test_needs as needs;
 
 /// Calls that are known to the last one: `os` of Python calls the kernel once for each.
-const PLANTED: &str = "
+pub(super) const PLANTED: &str = "
 import os, sys
 d = sys.argv[1]
 f = os.open(d + '/f', os.O_RDWR | os.O_CREAT)
@@ -63,7 +63,7 @@ while time.monotonic() < end:
 print('unharmed')
 ";
 
-fn able() -> Ground {
+pub(super) fn able() -> Ground {
     needs::root();
     needs::tool("python3");
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -83,7 +83,7 @@ fn able() -> Ground {
 }
 
 /// The interpreter itself: what is called so may be a script that starts it, and other programs before it.
-fn python() -> String {
+pub(super) fn python() -> String {
     let said = quietly(
         "python3",
         &["-c", "import sys; print(sys.executable, end='')"],

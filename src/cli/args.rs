@@ -145,25 +145,30 @@ fn beside(typed: &OwnProgramArgs, workload: &TypedWorkload<'_>) -> Result<Vec<Se
     }
 }
 
-/// The workload, job or command; none: the workloads of a purpose are compared. `workload` reads the
+/// The workload, job or command; none: the workloads of a purpose are compared. `replayed` is
+/// the trace of --replay, `workload` reads the
 /// values of --with and --find-rate, `variable` has the environment, which a job may use.
 ///
 /// # Errors
 /// There is no such workload, its settings are wrong, or the job file cannot be read.
 pub(super) fn own_program(
     typed: OwnProgramArgs,
+    replayed: Option<Settings>,
     workload: &TypedWorkload<'_>,
     variable: &Variables<'_>,
 ) -> Result<Option<OwnProgram>, Failure> {
     let measures = !typed.with.is_empty() || typed.find_rate.is_some();
-    let given = measures || typed.fio.is_some() || !typed.command.is_empty();
+    let given = measures || replayed.is_some() || typed.fio.is_some() || !typed.command.is_empty();
     let read = |file: PathBuf| {
         let text = job_file::read(&file, variable)?;
         Ok(OwnJob { file, text })
     };
     let beside = beside(&typed, workload)?;
     let first = typed.with.first().map(String::as_str);
-    let first = workload(first, typed.find_rate.as_deref())?;
+    let first = match replayed {
+        Some(replayed) => Some(replayed),
+        None => workload(first, typed.find_rate.as_deref())?,
+    };
     let fio = typed.fio.map(read).transpose()?;
     let (metrics, judged_by) = match typed.command.is_empty() {
         true => (Vec::new(), judged_by(typed.metric)?),
@@ -171,6 +176,7 @@ pub(super) fn own_program(
     };
     Ok(given.then_some(OwnProgram {
         workload: first,
+        home: typed.home,
         beside,
         fio,
         command: typed.command,

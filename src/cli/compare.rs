@@ -69,7 +69,8 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         (Some(with), None) => load::workload(with, &request.directories).map(Some),
         (None, None) => Ok(None),
     };
-    if let Some(own) = args::own_program(verb.own, &typed, &variable)? {
+    let replayed = load::replayed(&verb.own)?;
+    if let Some(own) = args::own_program(verb.own, replayed, &typed, &variable)? {
         if verb.print_study {
             print(&own_program::printed(&request, &own)?);
             return Ok(0);

@@ -120,6 +120,7 @@ fn value(option: &str, place: AskedPlace) -> &'static str {
         // Another clock than that of the place.
         "clock" if place != AskedPlace::Virtual => "virtual",
         "agent" => "none",
+        "arrivals" => "open",
         "back-within" | "more-time" | "time" | "trial-time" => "7 min",
         "better" => "lower",
         "clients" => "ssh:three,four",
@@ -223,7 +224,7 @@ fn every_option_of_every_command_that_works_at_a_place_is_in_the_table_and_no_ot
 /// Never used with the studies here: they name a place, go with another option, or mean nothing there.
 fn is_never_alone(command: &str, name: &str) -> bool {
     let named = [
-        "clients", "cut", "restore", "peer", "unit", "better", "together",
+        "clients", "cut", "restore", "peer", "unit", "better", "together", "home", "arrivals",
     ]
     .contains(&name);
     named

@@ -7,6 +7,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::fidelity::{self, Tried};
+use super::probe::probe;
 use crate::commands::compare::{
     CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of, typed,
     watched, workload,
@@ -14,16 +16,14 @@ use crate::commands::compare::{
 use crate::commands::room::{self, RoomAt};
 use crate::commands::warned::first_impression;
 use crate::sizes::shape::{MEASURING_SHARE, with_time};
-use stackrace_base::event::{Ended, LeftBehind, shell};
+use stackrace_base::event::{LeftBehind, shell};
 use stackrace_base::failure::Failure;
-use stackrace_base::interrupt::Interrupt;
-use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{Settings, Value, advised_size};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::programs::{PREPARE, RUN, WORDS};
-use stackrace_load::workload::find_rate;
+use stackrace_load::workload::{find_rate, replay};
 use stackrace_machine::host::local::LocalHost;
 use stackrace_places::place::clients;
 use stackrace_run::execute::{self, FinishedRun};
@@ -33,8 +33,6 @@ use stackrace_run::prepare::observer::{Caught, Observer};
 use stackrace_run::prepare::permission;
 use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::study_file;
-use stackrace_run::prepare::temporary;
-use stackrace_run::run::SingleTrial;
 use stackrace_stats::FIRST_LOOK;
 use stackrace_study::study::{Study, StudyTable, literal};
 
@@ -43,6 +41,8 @@ use stackrace_study::study::{Study, StudyTable, literal};
 pub(crate) struct OwnProgram {
     /// A workload with its settings; `None` if it is a command.
     pub(crate) workload: Option<Settings>,
+    /// The directory where a replayed trace was recorded; `None` if it is not among them, or nothing is replayed.
+    pub(crate) home: Option<PathBuf>,
     /// The workloads that are measured at the same time; empty if it is alone.
     pub(crate) beside: Vec<Settings>,
     /// A job for fio; `None` if it is a workload or a command.
@@ -97,6 +97,12 @@ impl OwnProgram {
             Some(metric) => format!("{}, {metric}", self.name()),
             None => self.name(),
         }
+    }
+
+    /// Whether it is a recorded application.
+    fn replays(&self) -> bool {
+        let workload = self.workload.as_ref();
+        workload.is_some_and(|workload| workload.owner == replay::REPLAY)
     }
 
     /// What to do where it failed when it was tried.
@@ -302,15 +308,8 @@ pub(crate) fn run(
     };
     check_commands(&first, own)?;
     preflight::check_machine(context, &first)?;
-    // The command may take minutes.
-    let doing = caught.doing();
-    doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
-    let probing = SystemClock.now_ns();
-    let asked = (&caught.interrupt, own.remedy());
-    let probe = probe(context, &host, &first, &sides[0], asked)?;
-    // A trial of the run lays out its data and cleans up as this one did.
-    let trial_seconds = SystemClock.now_ns().saturating_sub(probing) as f64 / 1e9;
-    drop(doing);
+    let tried = try_once(context, request, own, (&host, &first, &sides), &caught)?;
+    let probe = tried.probe;
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
     // What the tool prints is known now.
@@ -323,13 +322,16 @@ pub(crate) fn run(
     request.overrides.apply(&mut study);
     let spent_ns = SystemClock.now_ns().saturating_sub(began);
     study_file::spend(&mut study.decide, spent_ns);
-    let round_seconds = trial_seconds * sides.len() as f64;
-    caught.remark(&format!(
-        "`{}` was tried once in {}: {}",
-        own.name(),
-        sides[0].text,
-        unit::time_ns(probe.elapsed_ns as f64)
-    ));
+    let round_seconds = tried.seconds * sides.len() as f64;
+    // Several tries of a replay are told by how like the recording they were.
+    if own.home.is_none() {
+        caught.remark(&format!(
+            "`{}` was tried once in {}: {}",
+            own.name(),
+            sides[0].text,
+            unit::time_ns(probe.elapsed_ns as f64)
+        ));
+    }
     let longer = |seconds| with_time(&context.command, seconds);
     first_round::check(&study.decide, round_seconds, spent_ns, &longer)?;
     if request.quick {
@@ -337,6 +339,11 @@ pub(crate) fn run(
     }
     for warning in &warnings {
         caught.remark(&format!("warning: {warning}"));
+    }
+    for said in tried.said {
+        caught.remark(&said);
+        // It stays with the result.
+        warnings.push(said);
     }
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
@@ -348,6 +355,29 @@ pub(crate) fn run(
     }
     let of = (&study, &execute::checked_store(context, &study)?);
     execute::start(context, of, &warnings, &[], &caught)
+}
+
+/// Tries it in the first directory, or a recorded application where it was recorded.
+fn try_once(
+    context: &Context,
+    request: &CompareRequest,
+    own: &OwnProgram,
+    (host, study, sides): (&LocalHost, &Study, &[ComparedPath]),
+    caught: &Caught<'_>,
+) -> Result<Tried, Failure> {
+    // The command may take minutes.
+    let doing = caught.doing();
+    doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
+    let asked = (&caught.interrupt, own.remedy());
+    let home = own.home.as_deref();
+    match own.replays() {
+        true => fidelity::tried(context, (host, study), (sides, home), asked, !request.warm),
+        false => {
+            let began = SystemClock.now_ns();
+            let probe = probe(context, host, study, &sides[0], asked, false)?;
+            Ok(Tried::once(probe, began))
+        }
+    }
 }
 
 /// Longest time of a search: no longer than the comparison may take as a whole. Shorter ones would find nothing on
@@ -402,58 +432,6 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
         }),
         None => Ok(()),
     }
-}
-
-/// Findings of the first try.
-pub(super) struct Probed {
-    printed: [String; 2],
-    elapsed_ns: u64,
-}
-
-/// Tries the command once in a private directory of one side.
-pub(super) fn probe(
-    context: &Context,
-    host: &LocalHost,
-    study: &Study,
-    side: &ComparedPath,
-    (interrupt, remedy): (&Arc<Interrupt>, String),
-) -> Result<Probed, Failure> {
-    let workload = &*study.configurations[0].workloads[0];
-    temporary::work(context, host, |journal, id| {
-        let private = temporary::private(host, journal, &side.path, "probe", id, &side.text)?;
-        let trial = SingleTrial {
-            workload,
-            directory: private.path(),
-            existing: None,
-            cold: false,
-            seed: 1,
-            interrupt,
-        };
-        let tried = trial.run(&mut ());
-        let refused = |error: &str| {
-            Failure::refused(format!(
-                "tried once in {}: {}",
-                side.text,
-                with_real_names(error)
-            ))
-            .next(remedy.as_str())
-        };
-        match (&tried.ended, &tried.left) {
-            (Ended::Interrupted, _) => return Err(temporary::interrupted(context)),
-            (Ended::Failed { error: why }, _) | (Ended::Complete, Some(why)) => {
-                return Err(refused(why));
-            }
-            (Ended::Complete, None) => {}
-        }
-        let outcomes = tried.outcomes;
-        Ok(Probed {
-            elapsed_ns: outcomes.iter().map(|outcome| outcome.elapsed_ns).sum(),
-            printed: outcomes
-                .into_iter()
-                .next()
-                .map_or_else(Default::default, |outcome| outcome.printed),
-        })
-    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 use crate::commands::compare;
 use crate::commands::load::{self, LoadRequest};
 use crate::commands::load_target::LoadTarget;
-use crate::commands::own_program;
+use crate::commands::probe::probe;
 use crate::sizes::room::TrialRoom;
 use crate::sizes::sizing::Sizing;
 use stackrace_base::event::{Better, MetricHead};
@@ -186,12 +186,13 @@ fn own_program(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<
     let host = LocalHost::new(Arc::new(|_| ()));
     let sides = compare::sides_of(&[directory.to_path_buf()]);
     let study = study(directory, case).unwrap();
-    let tried = own_program::probe(
+    let tried = probe(
         context,
         &host,
         &study,
         &sides[0],
         (&case.interrupt, String::new()),
+        false,
     );
     tried.err().map(|failure| failure.render())
 }

@@ -232,6 +232,16 @@ impl AroundPhase for Settling<'_> {
     }
 }
 
+/// Drops what is in memory of a directory, and of everything where `all` is set and root asks. Where it does not work,
+/// what is tried is only a worse guess.
+pub(crate) fn settle(host: &LocalHost, directory: &Path, all: bool) {
+    let _ = host.sync_file_system(directory);
+    let _ = residency::evict_tree(directory);
+    if all && host.is_root() {
+        let _ = host.write_text(Path::new(DROP_CACHES), "3");
+    }
+}
+
 /// Sizing under way.
 struct Probe<'a> {
     asked: &'a Sizing<'a>,
@@ -450,17 +460,11 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Settles a directory as before a trial that counts. Where it does not work, the size is only a worse guess.
-    /// Trials of many files alone drop all caches: what they drop makes the first writes after it slow, and a size too
+    /// Settles a directory as before a trial that counts. Trials of many files alone drop all caches: what they drop makes the first writes after it slow, and a size too
     /// small is worse than one too large.
     fn settle(&self, directory: &Path, many: bool) {
-        if !self.asked.cold {
-            return;
-        }
-        let _ = self.host.sync_file_system(directory);
-        let _ = residency::evict_tree(directory);
-        if many && self.host.is_root() {
-            let _ = self.host.write_text(Path::new(DROP_CACHES), "3");
+        if self.asked.cold {
+            settle(self.host, directory, many);
         }
     }
 

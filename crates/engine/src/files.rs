@@ -260,7 +260,7 @@ impl FileSet {
             },
             why: handles.why(),
             root: &self.root,
-            keep: &handles.0,
+            keep: Some(&handles.0),
         };
         let close: Option<ClosingWork<'_>> = match pass.at_end {
             AtEnd::Return => None,

@@ -1,7 +1,7 @@
 //! The load generator: the one place where I/O happens.
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`bonnie`],
-//! [`files`], [`postmark`], [`promises`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
+//! [`files`], [`postmark`], [`promises`], [`replay`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
 //! back as an [`PhaseOutcome`].
 mod alternation;
 mod block_report;
@@ -35,6 +35,7 @@ pub mod postmark;
 mod progress;
 pub mod promises;
 pub mod recorder;
+pub mod replay;
 pub mod residency;
 pub mod retry;
 mod ring;

@@ -22,9 +22,9 @@ pub enum Op {
     Fsync,
     /// Makes a file: opens it with `O_CREAT | O_EXCL`, writes its content if it has any, closes it.
     Create,
-    /// Opens an existing file, reads it whole, closes it.
+    /// Opens an existing file, reads it whole, closes it; in a replay the opening alone, of new files too.
     Open,
-    /// `statx` of one path.
+    /// `statx` of one path; in a replay whatever else asks and changes nothing, too.
     Stat,
     /// Removes one file.
     Unlink,
@@ -42,11 +42,19 @@ pub enum Op {
     Copy,
     /// Opens an existing file, writes at its end, closes it.
     Append,
+    /// Closes a file, in a replay.
+    Close,
+    /// Sets attributes of a file, in a replay: mode, owner, times, extended ones.
+    Attribute,
+    /// Sets the size of a file or allocates, in a replay.
+    Resize,
+    /// Maps a file and reads its pages, in a replay.
+    Map,
 }
 
 impl Op {
     /// Every kind, in the order of their discriminants.
-    pub const ALL: [Op; 14] = [
+    pub const ALL: [Op; 18] = [
         Op::Read,
         Op::Write,
         Op::Fsync,
@@ -61,6 +69,10 @@ impl Op {
         Op::Readdir,
         Op::Copy,
         Op::Append,
+        Op::Close,
+        Op::Attribute,
+        Op::Resize,
+        Op::Map,
     ];
 
     /// The word used in records, tables and pages.
@@ -80,6 +92,10 @@ impl Op {
             Op::Readdir => "readdir",
             Op::Copy => "copy",
             Op::Append => "append",
+            Op::Close => "close",
+            Op::Attribute => "attribute",
+            Op::Resize => "resize",
+            Op::Map => "map",
         }
     }
 }
@@ -288,6 +304,39 @@ pub struct PromiseRecord {
     pub acknowledged_ns: Option<u64>,
 }
 
+/// A result that differs from the recorded one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayDifference {
+    /// Kind of the call.
+    pub op: Op,
+    /// Its file below the directory, by the name in the trace; empty: it is not known by one.
+    pub name: String,
+    /// Result when recorded: an error is below 0.
+    pub recorded: i64,
+    /// Result of the replay.
+    pub replayed: i64,
+}
+
+/// How the results of a replay compare with the recorded ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayResults {
+    /// Calls that were made.
+    pub calls: u64,
+    /// Those whose result differs.
+    pub differing: u64,
+    /// The first of these that was seen.
+    pub first: Option<ReplayDifference>,
+}
+
+impl ReplayResults {
+    /// Adds the results of another thread.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.differing += other.differing;
+        self.first = self.first.take().or(other.first);
+    }
+}
+
 /// The reason for which a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseEnd {
@@ -346,6 +395,8 @@ pub struct PhaseOutcome {
     pub parts: Vec<AlternatedPart>,
     /// Records of promised operations (see [`crate::promises`]); empty for all others.
     pub promised: Vec<PromiseRecord>,
+    /// How the results of a replay compare with those of the recording (see [`crate::replay::ReplayPlan`]); none: it was none.
+    pub replayed: Option<ReplayResults>,
     /// Figures that another program reported of itself, in the order they were asked for; empty
     /// where this engine made the calls.
     pub reported: Vec<Option<f64>>,
@@ -405,6 +456,7 @@ impl PhaseOutcome {
             stretches: Vec::new(),
             parts: Vec::new(),
             promised: Vec::new(),
+            replayed: None,
             reported: Vec::new(),
             reported_steps: Vec::new(),
             printed: Default::default(),

@@ -82,7 +82,7 @@ impl PromisesPlan {
             },
             why: "plain calls, one after the other, as programs make them".to_owned(),
             root: &self.root,
-            keep: handles.all(),
+            keep: Some(handles.all()),
         };
         let work = |(thread, ledger): (u32, &mut Vec<PromiseRecord>), worker: &mut Worker<'_>| {
             PromisedWork {

@@ -82,7 +82,7 @@ impl SysbenchPlan {
             },
             why: blocks.why().to_owned(),
             root: &self.directory,
-            keep: &files,
+            keep: Some(&files),
         };
         let work =
             |(thread, buffers): (u32, transfer::ThreadBuffers), worker: &mut Worker<'_>| match self

@@ -154,6 +154,11 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Where progress is told.
+    pub(crate) fn control(&self) -> &Control {
+        self.control
+    }
+
     /// Work of this thread so far.
     pub(crate) fn done(&self) -> Vec<OpOutcome> {
         self.recorder.done()
@@ -284,8 +289,8 @@ pub(crate) struct WorkerPool<'a> {
     pub(crate) why: String,
     /// The path named in the error when a thread cannot be started.
     pub(crate) root: &'a Path,
-    /// Descriptors the work uses; the threads see no others of the process.
-    pub(crate) keep: &'a [OwnedFd],
+    /// Descriptors the work uses; the threads see no others of the process. None: they share the table of the process.
+    pub(crate) keep: Option<&'a [OwnedFd]>,
 }
 
 impl WorkerPool<'_> {
@@ -297,7 +302,7 @@ impl WorkerPool<'_> {
     /// A thread could not be started; no work was done then.
     ///
     /// # Safety
-    /// `work` and the parts use and drop no descriptor but those of `keep`: in the table of a thread
+    /// Where there is `keep`, `work` and the parts use and drop no descriptor but those of it: in the table of a thread
     /// the number of another is closed, or another file's.
     pub(crate) unsafe fn together<P: Send>(
         self,
@@ -335,9 +340,11 @@ impl WorkerPool<'_> {
             for part in parts {
                 let body = move || {
                     // Before anything else: the thread must not own a descriptor yet.
-                    // SAFETY: the thread has just begun, and its work uses no descriptor but those of
-                    // `keep`, as `together` demands; they outlive the scope.
-                    unsafe { own_table(keep) };
+                    if let Some(keep) = keep {
+                        // SAFETY: the thread has just begun, and its work uses no descriptor but those
+                        // of `keep`, as `together` demands; they outlive the scope.
+                        unsafe { own_table(keep) };
+                    }
                     let recorder = watch.recorder();
                     let mut worker = Worker::new(recorder, gate.pass(None)?, watch.control, failed);
                     let result = work(part, &mut worker);
@@ -474,7 +481,7 @@ mod tests {
             watch,
             why: String::new(),
             root: Path::new("/"),
-            keep: &[],
+            keep: Some(&[]),
         };
         // SAFETY: the work uses no descriptor.
         let two = unsafe { workers.together(vec![(); 2], many, None) };

@@ -25,7 +25,7 @@ use stackrace_machine::observe;
 use stackrace_run::prepare::observer::Preparation;
 pub(super) use table::formats;
 use words::free_in;
-pub(super) use words::{find_rate, workload};
+pub(super) use words::{find_rate, replayed, workload};
 
 /// Carries out `stackrace load`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {

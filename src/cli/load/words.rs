@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::super::args::OwnProgramArgs;
 use super::super::failure::Failure;
 use super::super::variable::variable;
 use super::super::words::unknown;
@@ -14,7 +15,7 @@ use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value, advi
 use stackrace_base::unit;
 use stackrace_load::programs;
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
-use stackrace_load::workload::{WorkloadKind, find_rate};
+use stackrace_load::workload::{WorkloadKind, find_rate, replay};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_run::prepare::job_file;
 
@@ -122,6 +123,26 @@ pub(in crate::cli) fn workload(
 ) -> Result<Settings, Failure> {
     let (name, words) = split(workload)?;
     named(&name, &words, free_in(directories))
+}
+
+/// A recorded application, as `compare --replay` is given it, with the sum of its trace; `None` if it is not.
+///
+/// # Errors
+/// The trace cannot be replayed.
+pub(in crate::cli) fn replayed(typed: &OwnProgramArgs) -> Result<Option<Settings>, Failure> {
+    let Some(trace) = &typed.replay else {
+        return Ok(None);
+    };
+    // A study is carried on from any directory.
+    let trace = std::path::absolute(trace).unwrap_or_else(|_| trace.to_owned());
+    let digest = replay::digest(&trace).map_err(|(why, next)| Failure::refused(why).next(next))?;
+    let mut words = vec![
+        format!("{}={}", replay::TRACE, trace.to_string_lossy()),
+        format!("{}={digest}", replay::DIGEST),
+    ];
+    let arrivals = typed.arrivals.as_ref();
+    words.extend(arrivals.map(|way| format!("{}={way}", replay::ARRIVALS)));
+    named(replay::REPLAY, &words, u64::MAX).map(Some)
 }
 
 /// The workload that finds the rate of random I/O at which a latency keeps `bound`; `with`: the I/O, as

@@ -227,7 +227,7 @@ impl BonnieRun<'_> {
             watch: self.watch(&ops),
             why: format!("{} threads take tickets from a pipe", plan.seekers),
             root: &plan.directory,
-            keep,
+            keep: Some(keep),
         };
         let work = |seeker: Seeker<'_>, worker: &mut Worker<'_>| seeker.work(queue, worker);
         // SAFETY: a seeker uses its data file and the queue, and `keep` has them all.

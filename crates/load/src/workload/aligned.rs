@@ -15,6 +15,7 @@ use stackrace_machine::host::{Host, Needs};
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, Place, Slicing, Workload, WorkloadError};
 use super::metric::Figure;
+use super::replay::Fidelity;
 
 /// Every metric of any configuration, in the order they first appear.
 pub fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
@@ -117,6 +118,10 @@ impl Workload for Aligned {
 
     fn refused_on(&self, host: &dyn Host) -> Option<String> {
         self.workload.refused_on(host)
+    }
+
+    fn fidelity(&self, outcome: &PhaseOutcome) -> Option<Fidelity> {
+        self.workload.fidelity(outcome)
     }
 
     fn settles(&self, phase: usize) -> bool {

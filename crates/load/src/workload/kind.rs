@@ -11,6 +11,7 @@ use stackrace_engine::{ContentLedger, Control, OpError, PhaseOutcome, StartError
 
 use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
+use super::replay::Fidelity;
 use stackrace_base::event::{FailureCause, LedgerLine, MetricHead, OperationsOf};
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::{InWords, ShownPath};
@@ -320,6 +321,10 @@ pub trait Workload: Send + Sync {
     /// it promises is found by reading files or rows. An error says why the check could not tell.
     fn found_after_cut(&self, directory: &Path) -> Option<Result<Vec<String>, String>> {
         let _ = directory;
+        None
+    }
+    /// How like its recording an outcome is; `None` for what repeats no recording.
+    fn fidelity(&self, _outcome: &PhaseOutcome) -> Option<Fidelity> {
         None
     }
     /// Ends what is left of a trial, whatever came of it, before its directory is removed. Not measured.

@@ -24,6 +24,7 @@ pub mod program_end;
 pub mod promises;
 mod random;
 mod read_file;
+pub mod replay;
 mod sequential;
 mod shared_file;
 #[cfg(feature = "sqlite")]
@@ -55,6 +56,7 @@ pub const ALL: &[WorkloadKind] = &[
     promises::KIND,
     random::KIND,
     read_file::KIND,
+    replay::KIND,
     sequential::KIND,
     shared_file::KIND,
     stream_video::KIND,

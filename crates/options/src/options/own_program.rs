@@ -6,8 +6,9 @@ use clap::Args;
 
 /// Options beside which there is no command, and so nothing that an option of a command could mean.
 // Said of each of them: the parser drops "requires" where what is required conflicts with something given.
-const NO_COMMAND: [&str; 7] = [
+const NO_COMMAND: [&str; 8] = [
     "with",
+    "replay",
     "together",
     "fio",
     "find_rate",
@@ -16,7 +17,35 @@ const NO_COMMAND: [&str; 7] = [
     "like",
 ];
 /// Those beside which there is neither a command nor a job of fio.
-const NO_PROGRAM: [&str; 6] = ["with", "together", "find_rate", "purpose", "size", "like"];
+const NO_PROGRAM: [&str; 7] = [
+    "with",
+    "replay",
+    "together",
+    "find_rate",
+    "purpose",
+    "size",
+    "like",
+];
+
+/// Those beside which nothing is replayed.
+const NO_REPLAY: [&str; 16] = [
+    "purpose",
+    "size",
+    "like",
+    "with",
+    "together",
+    "find_rate",
+    "fio",
+    "command",
+    "prepare",
+    "cleanup",
+    "unit",
+    "better",
+    "parse",
+    "trial_time",
+    "no_sync",
+    "disk",
+];
 
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]
@@ -38,6 +67,17 @@ pub struct OwnProgramArgs {
     /// job may name no file outside of the directory that it runs in
     #[arg(long, value_name = "JOB.fio", groups = ["program", "own"], conflicts_with_all = ["purpose", "size", "like", "with"])]
     pub fio: Option<PathBuf>,
+    /// Compare with a recorded application: this trace of `stackrace record` is replayed in each directory
+    #[arg(long, value_name = "TRACE", group = "own", conflicts_with_all = NO_REPLAY)]
+    pub replay: Option<PathBuf>,
+    /// The directory on the storage where the trace was recorded. It is replayed there first, and no verdict is given if
+    /// its time is not that of the application
+    #[arg(long, value_name = "DIR", requires = "replay", conflicts_with_all = NO_REPLAY)]
+    pub home: Option<PathBuf>,
+    /// Waits of the recorded application for clients and timers: closed, each lasts as long as it did, or open, each ends
+    /// when it did [default: closed]
+    #[arg(long, value_name = "WAY", requires = "replay", conflicts_with_all = NO_REPLAY, value_parser = ["closed", "open"])]
+    pub arrivals: Option<String>,
     /// Compare with this command: one word is a shell command, several are a program and its
     /// arguments. It runs in an empty directory ({dir} or $STACKRACE_DIR) and must exit with 0
     // Behind `--`: its own options are none of ours.

@@ -76,6 +76,7 @@ const NEEDS_LAB: &str = "is for guests of the lab, and this does not run in them
 /// Words for an option that belongs to a cut of the power.
 const NO_GUESTS: &str = "is for real machines: guests of the lab are cut without a command";
 const NO_SHARED: &str = "is for stacks on one machine, and clients share a storage";
+const NO_TRACE: &str = "is for one machine: several clients would each do what one application did";
 const NO_SHELL_CUT: &str = "is for machines with this program on them";
 /// Words for the ways to other machines where there are none.
 const REACHED: &str = "says how other machines are reached, and none is named";
@@ -124,6 +125,7 @@ pub const OPTIONS: &[PlacedOption] = &[
         ],
     ),
     everywhere("anyway"),
+    of(&[], "arrivals", &[(&[Clients], NO_TRACE)]),
     of(
         &[],
         "back-within",
@@ -180,6 +182,7 @@ pub const OPTIONS: &[PlacedOption] = &[
     everywhere("fio"),
     everywhere("for"),
     everywhere("full"),
+    of(&[], "home", &[(&[Clients], NO_TRACE)]),
     everywhere("html"),
     of(
         &[],
@@ -257,6 +260,7 @@ pub const OPTIONS: &[PlacedOption] = &[
     ),
     everywhere("cost"),
     everywhere("quick"),
+    of(&[], "replay", &[(&[Clients], NO_TRACE)]),
     everywhere("require"),
     of(
         &[],

@@ -26,5 +26,5 @@ pub use names::{NameKey, Names, ROOT};
 pub use operation::Operation;
 pub use raw::RawEvent;
 pub use reader::{Part, TraceReader};
-pub use summary::{ClassTotal, Summary};
+pub use summary::{ClassTotal, MAPPED_MAX, Summary};
 pub use writer::TraceWriter;

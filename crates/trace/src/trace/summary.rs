@@ -14,6 +14,9 @@ use super::reader::{Part, TraceReader};
 const WRITABLE: u64 = 2;
 const SHARED: u64 = 1 << 32;
 
+/// Longest mapping whose pages a replay reads, all at once; of longer ones it is not known which were touched.
+pub const MAPPED_MAX: u64 = 64 << 20;
+
 /// All calls of a class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassTotal {
@@ -46,6 +49,8 @@ pub struct Summary {
     pub forks: u64,
     /// Time asleep outside of calls, of all threads together, ns.
     pub pages: u64,
+    /// Mappings longer than a replay reads.
+    pub long_mappings: u64,
     /// Files that were mapped so that writing to memory writes to them: such writes are not seen.
     pub written_mappings: u64,
     /// The critical path.
@@ -66,6 +71,7 @@ impl Summary {
             classes: BTreeMap::new(),
             forks: 0,
             pages: 0,
+            long_mappings: 0,
             written_mappings: 0,
             bound: Path::default().bound(),
         };
@@ -97,6 +103,9 @@ impl Summary {
         if !matches!(operation.code, Code::Wake | Code::Fork) {
             self.pages = self.pages.saturating_add(operation.gap_blocked);
         }
+        if operation.code == Code::Map && operation.length > MAPPED_MAX {
+            self.long_mappings += 1;
+        }
         match operation.code {
             Code::Fork => self.forks += 1,
             Code::Map if operation.flags & WRITABLE != 0 && operation.flags & SHARED != 0 => {
@@ -116,8 +125,8 @@ impl Summary {
         total.longest = total.longest.max(operation.duration);
     }
 
-    /// Share of the time on storage that calls make up which a replay can repeat. Waits for pages count as storage:
-    /// they may be.
+    /// Share of the time on storage that calls make up which a replay can repeat. Waits for pages count as storage only
+    /// where mappings are too long to be read as a whole: else they are those of programs, or are repeated with the mapping.
     pub fn coverage(&self) -> f64 {
         let mut covered = 0_u64;
         for class in Class::STORAGE {
@@ -130,7 +139,11 @@ impl Summary {
         }
         let uncovered = self.classes.get(&Class::Uncovered);
         let uncovered = uncovered.map_or(0, |total| total.time);
-        let all = covered.saturating_add(uncovered).saturating_add(self.pages);
+        let pages = match self.long_mappings {
+            0 => 0,
+            _ => self.pages,
+        };
+        let all = covered.saturating_add(uncovered).saturating_add(pages);
         match all {
             0 => 1.0,
             all => share(covered, all),

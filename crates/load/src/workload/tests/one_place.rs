@@ -37,8 +37,8 @@ const ELSEWHERE: [(&str, &[&str], &str); 29] = [
     ),
     (
         "crates/options/src/options/own_program.rs",
-        &["fio"],
-        "the option --fio",
+        &["fio", "replay"],
+        "the options --fio and --replay",
     ),
     (
         "crates/base/src/event/older.rs",
@@ -166,8 +166,8 @@ const ELSEWHERE: [(&str, &[&str], &str); 29] = [
     ("src/cli/show.rs", &["files"], "the head of a table"),
     (
         "crates/places/src/place/options.rs",
-        &["fio"],
-        "the name of an option",
+        &["fio", "replay"],
+        "the names of options",
     ),
     (
         "src/commands/own_program.rs",

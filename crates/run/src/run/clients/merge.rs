@@ -151,6 +151,7 @@ fn merged<'a>(
         slice_ns: first.step_ns,
         series,
         promised: Vec::new(),
+        replayed: None,
         reported: Vec::new(),
         reported_steps: Vec::new(),
         printed: [String::new(), String::new()],

@@ -1,0 +1,55 @@
+//! Processor time and sleep of a replay.
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::clock::monotonic_ns;
+use crate::pacing::sleep_ns;
+use crate::worker_pool::{Halt, Worker};
+
+/// Shortest time that is measured by the thread's own processor time: to read that is a system call.
+const MEASURED_NS: u64 = 20_000;
+/// Longest time between two looks whether the phase goes on.
+const LOOK_NS: u64 = 50_000_000;
+
+/// Processor time that this thread has used.
+fn own_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // It starts at 0 with the thread.
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+fn spin(ns: u64) {
+    let until = monotonic_ns() + ns;
+    while monotonic_ns() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Uses so much processor time: what the storage computes meanwhile competes for it, as it did with the application.
+pub(super) fn compute(ns: u64, worker: &Worker<'_>) -> Result<(), Halt> {
+    if ns < MEASURED_NS {
+        spin(ns);
+        return Ok(());
+    }
+    let until = own_ns().saturating_add(ns);
+    loop {
+        let left = until.saturating_sub(own_ns());
+        if left == 0 {
+            return Ok(());
+        }
+        spin(left.min(LOOK_NS));
+        worker.proceed()?;
+    }
+}
+
+/// Sleeps until this moment of the phase, ns since its start.
+pub(super) fn sleep_until(at_ns: u64, worker: &mut Worker<'_>) -> Result<(), Halt> {
+    loop {
+        let left = at_ns.saturating_sub(worker.now_ns());
+        if left == 0 {
+            return Ok(());
+        }
+        worker.proceed()?;
+        sleep_ns(left.min(LOOK_NS));
+    }
+}

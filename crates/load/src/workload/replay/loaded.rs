@@ -1,0 +1,239 @@
+//! A trace as it is replayed: read once, checked, and kept for as long as someone uses it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
+
+use stackrace_engine::replay::ReplayPlan;
+use stackrace_engine::{Op, PhaseOutcome};
+use stackrace_trace::trace::{Summary, TraceError, TraceReader};
+
+use super::compile::{Compiled, compile};
+use super::fidelity::{Fidelity, OpFidelity};
+use super::recorded::{Arrivals, RecordedOp};
+use super::tree::KeptTree;
+use crate::workload::kind::Cost;
+use crate::workload::metric::{self, Latency};
+use stackrace_base::unit::{self, InWords, ShownPath};
+
+/// Most calls and threads that are replayed: all of them are in memory.
+const OPERATIONS_MAX: u64 = 8 << 20;
+const THREADS_MAX: u64 = 4096;
+/// Shares of events that were lost, and of time on storage that cannot be repeated, above which a replay is not like the
+/// application.
+const LOST_MAX: f64 = 0.001;
+const UNCOVERED_MAX: f64 = 0.02;
+/// What to do where a trace cannot be replayed.
+const RECORD: &str = "record the application again: stackrace record --help";
+const SHORTER: &str = "record a shorter time: stackrace record --help";
+
+/// A trace that can be replayed.
+#[derive(Debug)]
+pub(super) struct LoadedTrace {
+    pub(super) digest: String,
+    pub(super) plan: ReplayPlan,
+    pub(super) tree: KeptTree,
+    pub(super) cost: Cost,
+    /// Calls that are made.
+    pub(super) calls: u64,
+    /// Share of the critical path that waits for what was not recorded.
+    pub(super) outside_share: f64,
+    pub(super) recorded: BTreeMap<Op, RecordedOp>,
+    recorded_ns: u64,
+    lost: f64,
+    covered: f64,
+    cost_share: f64,
+    file_system: String,
+}
+
+impl LoadedTrace {
+    /// Kinds of calls, those with the most time first.
+    pub(super) fn by_time(&self) -> Vec<Op> {
+        let mut kinds: Vec<(&Op, &RecordedOp)> = self.recorded.iter().collect();
+        // What takes most of the time decides.
+        kinds.sort_by_key(|(_, recorded)| std::cmp::Reverse(recorded.sum_ns));
+        kinds.into_iter().map(|(op, _)| *op).collect()
+    }
+}
+
+/// What a trace is known by while it is in use.
+type Known = (PathBuf, u64, Option<SystemTime>, Arrivals);
+
+/// Traces in use: a study is read several times.
+static IN_USE: Mutex<Vec<(Known, Weak<LoadedTrace>)>> = Mutex::new(Vec::new());
+
+type Refused = (String, &'static str);
+
+/// Reads a trace, unless it is in use already.
+///
+/// # Errors
+/// Why it cannot be replayed, and what to do.
+pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<LoadedTrace>, Refused> {
+    let unread = |error: std::io::Error| {
+        let why = format!("{}: {}", trace.shown(), error.in_words());
+        (why, "name the file that `stackrace record` wrote")
+    };
+    let about = std::fs::metadata(trace).map_err(unread)?;
+    // A pipe would be read once, and it is read three times.
+    if !about.is_file() {
+        let why = format!("{} is no regular file", trace.shown());
+        return Err((why, "name the file that `stackrace record` wrote"));
+    }
+    let known = (
+        trace.to_owned(),
+        about.len(),
+        about.modified().ok(),
+        arrivals,
+    );
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    in_use.retain(|(_, loaded)| loaded.strong_count() > 0);
+    let found = in_use.iter().find(|(other, _)| *other == known);
+    if let Some(loaded) = found.and_then(|(_, loaded)| loaded.upgrade()) {
+        return Ok(loaded);
+    }
+    let file = File::open(trace).map_err(unread)?;
+    let loaded = read(file, arrivals);
+    let loaded = loaded.map_err(|(why, next)| (format!("{}: {why}", trace.shown()), next))?;
+    let loaded = Arc::new(loaded);
+    in_use.push((known, Arc::downgrade(&loaded)));
+    Ok(loaded)
+}
+
+fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
+    let refused = |error: TraceError| (error.to_string(), RECORD);
+    let io = |error: std::io::Error| refused(TraceError::System(error));
+    // All of it, so that no byte differs from what the study names.
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(BufReader::new(&file)).map_err(io)?;
+    let mut again = || -> Result<TraceReader<BufReader<File>>, Refused> {
+        file.rewind().map_err(io)?;
+        let file = file.try_clone().map_err(io)?;
+        TraceReader::new(BufReader::new(file)).map_err(refused)
+    };
+    let summary = Summary::of(again()?).map_err(refused)?;
+    check(&summary)?;
+    let bound = &summary.bound;
+    let moved = super::touched::moved_names(again()?).map_err(refused)?;
+    // The recording's own cost stands in the gaps between the calls.
+    let each = summary.ending.cost_ns / summary.ending.events.max(1);
+    let compiled = compile(again()?, &moved, arrivals, each).map_err(refused)?;
+    let Compiled {
+        plan,
+        tree,
+        cost,
+        calls,
+        recorded,
+        recorded_ns,
+        refused: cannot,
+    } = compiled;
+    if let Some(why) = cannot {
+        return Err((
+            why,
+            "compare with a workload instead: stackrace show workloads",
+        ));
+    }
+    if calls == 0 {
+        let why = "it has no call that can be replayed".to_owned();
+        return Err((why, "record the directory that the application works in"));
+    }
+    Ok(LoadedTrace {
+        digest: hasher.finalize().to_hex().to_string(),
+        plan,
+        tree,
+        cost,
+        calls,
+        outside_share: bound.outside_share(),
+        recorded,
+        recorded_ns,
+        lost: summary.ending.lost_share(),
+        covered: summary.coverage(),
+        cost_share: summary.ending.cost_share(),
+        file_system: summary.origin.file_system,
+    })
+}
+
+/// Refuses what cannot be replayed, or would not be like the application.
+fn check(summary: &Summary) -> Result<(), Refused> {
+    let (origin, ending) = (&summary.origin, &summary.ending);
+    // Numbers and bits of calls are kept as the architecture has them.
+    let here = std::env::consts::ARCH;
+    if origin.architecture != here {
+        let why = format!(
+            "it was recorded on {}, and this machine is {here}: flags of calls differ",
+            origin.architecture
+        );
+        return Err((why, "replay it on a machine like the recorded one"));
+    }
+    if origin.cut {
+        let why = "it is a part of a trace: what its files were like where it begins is not known";
+        return Err((why.to_owned(), "replay the whole trace"));
+    }
+    if ending.operations > OPERATIONS_MAX || ending.threads > THREADS_MAX {
+        let why = format!(
+            "it has {} operations of {} threads; at most {OPERATIONS_MAX} of {THREADS_MAX} are replayed",
+            ending.operations, ending.threads
+        );
+        return Err((why, SHORTER));
+    }
+    if ending.lost_share() > LOST_MAX {
+        let why = format!(
+            "{} of {} events were lost when it was recorded: a replay would not be like the application",
+            ending.lost, ending.events
+        );
+        return Err((why, RECORD));
+    }
+    // Each of them may be the one that the others waited for.
+    let left_out = ending.not_followed + ending.unresolved;
+    if left_out as f64 > ending.operations as f64 * LOST_MAX {
+        let why = format!(
+            "{left_out} threads or names of {} operations could not be followed when it was recorded",
+            ending.operations
+        );
+        return Err((why, RECORD));
+    }
+    let covered = summary.coverage();
+    if 1.0 - covered > UNCOVERED_MAX {
+        let why = format!(
+            "only {} of its time on storage can be replayed: io_uring, aio, copies between files and waits for pages \
+             cannot",
+            unit::percent(covered)
+        );
+        return Err((
+            why,
+            "compare with a workload instead: stackrace show workloads",
+        ));
+    }
+    Ok(())
+}
+
+/// How like the recording an outcome is.
+pub(super) fn fidelity(loaded: &LoadedTrace, outcome: &PhaseOutcome) -> Fidelity {
+    // A kind that was never replayed has no time to compare.
+    let ops = loaded.by_time().into_iter().filter_map(|op| {
+        let recorded = loaded.recorded.get(&op)?;
+        let replayed = metric::of(outcome, op)?;
+        let figure = |which| {
+            [
+                metric::figure(&recorded.latency, recorded.sum_ns, which),
+                metric::figure(&replayed.latency, replayed.latency_sum_ns, which),
+            ]
+        };
+        Some(OpFidelity {
+            op,
+            time_ns: [recorded.sum_ns as f64, replayed.latency_sum_ns as f64],
+            p99_ns: figure(Latency::P99),
+        })
+    });
+    Fidelity {
+        file_system: loaded.file_system.clone(),
+        lost: loaded.lost,
+        covered: loaded.covered,
+        cost: loaded.cost_share,
+        elapsed_ns: [loaded.recorded_ns as f64, outcome.elapsed_ns as f64],
+        results: outcome.replayed.clone().unwrap_or_default(),
+        ops: ops.collect(),
+    }
+}

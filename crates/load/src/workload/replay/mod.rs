@@ -1,0 +1,213 @@
+//! A recorded application, replayed: the calls of a trace that `stackrace record` wrote, made again in the directory of
+//! the trial.
+//!
+//! Before the clock starts the tree is laid out as it was, with random content. Then each recorded thread has one of
+//! ours, which makes its calls in their order, with the processor time between them. A thread begins after its fork; one
+//! that another thread woke waits for that moment; a call on a name or an open file comes after those that made, moved or
+//! removed it. Waits for what was not recorded last as long as they did (`arrivals = "closed"`), or end when they did
+//! ("open"). Results are compared with the recorded ones: where too many differ, the trial has failed. Calls on io_uring,
+//! aio, copies between files and locks are not made; their time is waited instead.
+
+mod compile;
+mod fidelity;
+mod loaded;
+mod recorded;
+#[cfg(test)]
+pub(crate) mod tests;
+mod touched;
+mod tree;
+
+pub use fidelity::{Fidelity, OpFidelity};
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stackrace_engine::{Op, PhaseOutcome};
+
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::metric::{Figure, Latency};
+use loaded::LoadedTrace;
+use recorded::Arrivals;
+use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
+use stackrace_base::unit::{self, ShownPath};
+use stackrace_machine::host::{Host, argv};
+
+/// The word in a study.
+pub const REPLAY: &str = "replay";
+/// The setting that names the trace.
+pub const TRACE: &str = "trace";
+/// The setting with the sum of the trace.
+pub const DIGEST: &str = "digest";
+
+/// The setting for waits.
+pub const ARRIVALS: &str = "arrivals";
+
+const WAITS: ChoiceDoc<Arrivals> = choice!(
+    "arrivals",
+    ["closed" => Arrivals::Closed, "open" => Arrivals::Open],
+    "closed",
+    "Waits for clients and timers last as long as recorded (closed), or end when they did (open).",
+);
+
+/// Share of differing results above which a replay is not like the application.
+const DIFFERING_MAX: f64 = 0.001;
+/// Share of the critical path that waits for others, above which elapsed time says little of storage.
+const OUTSIDE_MAX: f64 = 0.1;
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: REPLAY,
+    summary: "a recorded application: the calls of a trace, made again",
+    source: "a trace of `stackrace record`; rules after ARTC/ROOT (SOSP 2013) and //TRACE (FAST 2007)",
+    settings: &[
+        SettingDoc::text(TRACE, "", "The trace, on the machine that measures.").required(),
+        SettingDoc::text(DIGEST, "", "BLAKE3 of the trace: another one is refused."),
+        WAITS.doc,
+    ],
+    example: "replay = { trace = \"app.trace\" }",
+    parse: |settings| Ok(Box::new(Replay::parse(settings)?)),
+    ..WorkloadKind::PLAIN
+};
+
+#[derive(Debug)]
+struct Replay {
+    trace: PathBuf,
+    arrivals: Arrivals,
+    /// Why it cannot be replayed, if it cannot: a stored run is read where its trace is gone.
+    loaded: Result<Arc<LoadedTrace>, String>,
+}
+
+/// Reads a trace, and gives its sum.
+///
+/// # Errors
+/// Why it cannot be replayed, and what to do, each a sentence.
+pub fn digest(trace: &Path) -> Result<String, (String, &'static str)> {
+    loaded::of(trace, Arrivals::Closed).map(|loaded| loaded.digest.clone())
+}
+
+impl Replay {
+    fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let trace = PathBuf::from(settings.text(TRACE)?);
+        let arrivals = settings.choice(WAITS)?;
+        let digest = settings.optional_text(DIGEST)?;
+        // One that is gone is no error here: reports read studies of long ago.
+        let loaded = loaded::of(&trace, arrivals);
+        let loaded = loaded.map_err(|(why, next)| format!("{why}; {next}"));
+        if let (Some(asked), Ok(loaded)) = (&digest, &loaded)
+            && *asked != loaded.digest
+        {
+            return Err(settings.refuse(
+                DIGEST,
+                format!("{} is another trace than the study names", trace.shown()),
+                format!(
+                    "bring the trace back, or write digest = \"{}\"",
+                    loaded.digest
+                ),
+            ));
+        }
+        Ok(Self {
+            trace,
+            arrivals,
+            loaded,
+        })
+    }
+
+    fn loaded(&self) -> Result<&LoadedTrace, WorkloadError> {
+        self.loaded.as_deref().map_err(|why| trouble(why.clone()))
+    }
+}
+
+impl Workload for Replay {
+    fn summary(&self) -> String {
+        let trace = self.trace.shown();
+        match &self.loaded {
+            Ok(loaded) => format!(
+                "replay {trace} ({}, {}; trace {})",
+                unit::counted(loaded.calls as usize, "call"),
+                unit::counted(loaded.plan.threads.len(), "thread"),
+                &loaded.digest[..8]
+            ),
+            Err(_) => format!("replay {trace}"),
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let elapsed = Figure::elapsed();
+        let Ok(loaded) = &self.loaded else {
+            return vec![elapsed];
+        };
+        let both = |op: Op| {
+            [
+                Figure::latency(op, Latency::P99),
+                Figure::latency(op, Latency::Mean),
+            ]
+        };
+        // The tail first: it is what a user of the application feels.
+        let mut figures: Vec<Figure<'_>> = loaded.by_time().into_iter().flat_map(both).collect();
+        // Below saturation the elapsed time is that of those who ask, whatever the storage does.
+        let place = match loaded.outside_share > OUTSIDE_MAX || self.arrivals == Arrivals::Open {
+            true => figures.len().min(1),
+            false => 0,
+        };
+        figures.insert(place, elapsed);
+        figures.extend(Figure::cpu());
+        figures
+    }
+
+    fn cost(&self) -> Cost {
+        self.loaded
+            .as_ref()
+            .map_or_else(|_| Cost::default(), |loaded| loaded.cost)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec![REPLAY]
+    }
+
+    fn refused_on(&self, host: &dyn Host) -> Option<String> {
+        if host.is_here() {
+            return self.loaded.as_ref().err().cloned();
+        }
+        // That machine replays it: the trace has to lie there, at the same path.
+        let trace = self.trace.shown();
+        let there = argv(["test", "-f", &self.trace.to_string_lossy()]);
+        match host.exec(&there) {
+            Ok(said) if said.status == Some(0) => None,
+            Ok(_) => Some(format!(
+                "{}: the trace {trace} is not there; copy it to the same path, or compare here",
+                host.name()
+            )),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        tree::lay_out(&self.loaded()?.tree, place)
+    }
+
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
+        let loaded = self.loaded()?;
+        let run = loaded
+            .plan
+            .run(place.directory, place.seed, SLICE_NS, place.control);
+        let mut outcome = run.map_err(trouble)?;
+        if let Some(results) = &outcome.replayed
+            && results.differing > 0
+        {
+            let words = fidelity::differing_words(results);
+            // A few differ by chance: a lookup that raced with another process.
+            if results.differing as f64 > results.calls as f64 * DIFFERING_MAX
+                && outcome.error.is_none()
+            {
+                return Err(trouble(format!(
+                    "the replay is not like the application: {words}"
+                )));
+            }
+            outcome.told.push(words);
+        }
+        Ok(outcome)
+    }
+
+    fn fidelity(&self, outcome: &PhaseOutcome) -> Option<Fidelity> {
+        Some(loaded::fidelity(self.loaded.as_ref().ok()?, outcome))
+    }
+}

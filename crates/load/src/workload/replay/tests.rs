@@ -1,0 +1,354 @@
+//! Traces that are written down: replayed, counted, refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome};
+use stackrace_trace::trace::{
+    Code, Compiler, Ending, EntryKind, KeptEntry, NameKey, Operation, ROOT, Recorded, StopReason,
+    TraceOrigin, TraceWriter,
+};
+
+use crate::programs::written;
+use crate::workload::{Place, Workload, WorkloadError};
+
+const MS: u64 = 1_000_000;
+
+/// A trace that is written down, with the names `dir`, `dir/file` and `new`.
+pub(crate) struct WrittenTrace {
+    pub(crate) origin: TraceOrigin,
+    pub(crate) ending: Ending,
+    pub(crate) operations: Vec<Operation>,
+    compiler: Compiler,
+    pub(crate) dir: u32,
+    pub(crate) file: u32,
+    pub(crate) new: u32,
+}
+
+impl WrittenTrace {
+    pub(crate) fn new() -> Self {
+        let recorded = Recorded {
+            directory: b"/data".to_vec(),
+            device: 1,
+            above: Vec::new(),
+            began: 0,
+            architecture: 0,
+        };
+        let mut compiler = Compiler::new(recorded, NameKey([7; 32]));
+        let dir = compiler.entry(ROOT, b"dir", 1, true).unwrap();
+        let file = compiler.entry(dir, b"file", 2, false).unwrap();
+        let new = compiler.entry(ROOT, b"new", 3, false).unwrap();
+        let origin = TraceOrigin {
+            program: "test".to_owned(),
+            kernel: "6.12".to_owned(),
+            architecture: std::env::consts::ARCH.to_owned(),
+            file_system: "ext4".to_owned(),
+            processors: 2,
+            cost_limit: 500,
+            cut: false,
+        };
+        let ending = Ending {
+            stopped: Some(StopReason::Ended),
+            events: 1000,
+            processor_ns: 1_000_000_000,
+            ..Ending::default()
+        };
+        let operations = Vec::new();
+        Self {
+            origin,
+            ending,
+            operations,
+            compiler,
+            dir,
+            file,
+            new,
+        }
+    }
+
+    /// Adds a call.
+    pub(crate) fn call(
+        &mut self,
+        code: Code,
+        thread: u32,
+        start: u64,
+        with: impl FnOnce(&mut Operation),
+    ) {
+        let mut operation = Operation {
+            duration: MS / 10,
+            ..Operation::of(code, thread, start)
+        };
+        with(&mut operation);
+        self.operations.push(operation);
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let names = self.compiler.names();
+        let entry = |path, kind, size| KeptEntry {
+            path,
+            kind,
+            size,
+            stored: size,
+        };
+        let entries = [
+            entry(self.dir, EntryKind::Directory, 0),
+            entry(self.file, EntryKind::File, 100_000),
+        ];
+        let mut writer = TraceWriter::new(Vec::new(), &self.origin).unwrap();
+        writer.tree(names, &entries).unwrap();
+        let mut threads = 0;
+        for operation in &self.operations {
+            let other = match operation.code {
+                Code::Fork | Code::Wake => operation.result as u32,
+                _ => 0,
+            };
+            threads = threads.max(operation.thread + 1).max(other + 1);
+            writer.push(names, *operation).unwrap();
+        }
+        let ending = Ending {
+            operations: self.operations.len() as u64,
+            threads: threads.into(),
+            ..self.ending.clone()
+        };
+        writer.finish(names, &ending).unwrap()
+    }
+
+    fn kept(&self, base: &Path) -> PathBuf {
+        let path = base.join("app.trace");
+        std::fs::write(&path, self.bytes()).unwrap();
+        path
+    }
+
+    /// A thread that forks another one, which makes a file and wakes the first; that one then removes it.
+    pub(crate) fn forking() -> Self {
+        let mut trace = Self::new();
+        let (file, new) = (trace.file, trace.new);
+        trace.call(Code::Begin, 0, 0, |begin| begin.duration = 0);
+        trace.call(Code::Open, 0, MS, |open| {
+            (open.handle, open.path, open.result) = (1, file, 3)
+        });
+        trace.call(Code::ReadAt, 0, 2 * MS, |read| {
+            (read.handle, read.offset, read.length, read.result) = (1, 90_000, 20_000, 10_000);
+        });
+        trace.call(Code::Fork, 0, 3 * MS, |fork| fork.result = 1);
+        trace.call(Code::Open, 1, 5 * MS, |open| {
+            (open.handle, open.path, open.result) = (2, new, 3);
+            (open.flags, open.length) = (0o102, 0o644);
+        });
+        trace.call(Code::Write, 1, 6 * MS, |write| {
+            (write.handle, write.length, write.result) = (2, 5000, 5000);
+        });
+        trace.call(Code::Fsync, 1, 7 * MS, |sync| sync.handle = 2);
+        trace.call(Code::Wake, 1, 8 * MS, |wake| wake.result = 0);
+        trace.call(Code::Close, 1, 9 * MS, |close| close.handle = 2);
+        trace.call(Code::Other, 0, 4 * MS, |wait| {
+            (wait.duration, wait.blocked, wait.cause) = (5 * MS, 4 * MS, 2);
+        });
+        trace.call(Code::Unlink, 0, 10 * MS, |unlink| unlink.path = new);
+        trace.call(Code::Stat, 1, 11 * MS, |stat| {
+            (stat.path, stat.result) = (new, -2)
+        });
+        trace.call(Code::Exit, 0, 12 * MS, |_| {});
+        trace
+    }
+}
+
+fn line(trace: &Path) -> String {
+    format!("replay = {{ trace = \"{}\" }}", trace.display())
+}
+
+fn workload(trace: &Path) -> Box<dyn Workload> {
+    written::workload(&line(trace)).unwrap_or_else(|refusal| panic!("{refusal}"))
+}
+
+fn replay(workload: &dyn Workload) -> Result<PhaseOutcome, WorkloadError> {
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let control = Control::default();
+    let ledger: OnceLock<ContentLedger> = OnceLock::new();
+    let place = Place::alone(base.path(), 7, &ledger, &control);
+    workload.prepare(&place)?;
+    workload.measure(0, &place)
+}
+
+/// Why a trace is refused.
+fn refused(trace: &WrittenTrace) -> String {
+    let base = tempfile::tempdir().unwrap();
+    let path = trace.kept(base.path());
+    let host = stackrace_machine::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
+    let found = workload(&path);
+    let why = found.refused_on(&host).expect("it was not refused");
+    // Nor is anything laid out where it was not asked for before.
+    assert!(replay(&*found).is_err());
+    why
+}
+
+#[test]
+fn forks_wakes_and_names_are_replayed_in_their_order_with_no_result_that_differs() {
+    let base = tempfile::tempdir().unwrap();
+    let path = WrittenTrace::forking().kept(base.path());
+    let workload = workload(&path);
+    let outcome = replay(&*workload).unwrap();
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
+    let results = outcome.replayed.clone().unwrap();
+    assert_eq!((results.calls, results.differing), (8, 0), "{results:?}");
+    assert!(outcome.told.is_empty(), "{:?}", outcome.told);
+    // Computing and the wake take as long as they did: the open of thread 1 comes 5 ms after the start.
+    assert!(outcome.elapsed_ns >= 8 * MS, "{}", outcome.elapsed_ns);
+    let fidelity = workload.fidelity(&outcome).unwrap();
+    assert_eq!(fidelity.elapsed_ns[0] as u64, 12 * MS + MS / 10);
+    let read = fidelity.ops.iter().find(|op| op.op == Op::Read).unwrap();
+    assert_eq!(read.time_ns[0], 1e5);
+}
+
+#[test]
+fn what_recording_took_is_no_time_of_the_application() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = WrittenTrace::forking();
+    // 1000 events; each thread has 6 steps.
+    trace.ending.cost_ns = 1000 * MS / 10;
+    let workload = workload(&trace.kept(base.path()));
+    let outcome = replay(&*workload).unwrap();
+    let recorded = workload.fidelity(&outcome).unwrap().elapsed_ns[0] as u64;
+    assert_eq!(recorded, 12 * MS + MS / 10 - 6 * MS / 10);
+}
+
+#[test]
+fn what_a_replay_takes_is_the_tree_and_what_it_adds() {
+    let base = tempfile::tempdir().unwrap();
+    let cost = workload(&WrittenTrace::forking().kept(base.path())).cost();
+    assert_eq!((cost.prepare_bytes, cost.disk_bytes), (100_000, 105_000));
+    assert_eq!((cost.files, cost.measured_bytes), (3, Some(15_000)));
+    // A trace that says that it writes far behind everything is refused for lack of room, not tried.
+    let mut huge = WrittenTrace::forking();
+    huge.call(Code::Allocate, 0, 13 * MS, |allocate| {
+        (allocate.handle, allocate.length) = (2, 1 << 50);
+    });
+    assert_eq!(
+        workload(&huge.kept(base.path())).cost().disk_bytes,
+        100_000 + (1 << 50)
+    );
+}
+
+#[test]
+fn a_replay_whose_results_differ_has_failed_and_says_where() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = WrittenTrace::forking();
+    let new = trace.new;
+    trace.call(Code::Stat, 0, 13 * MS, |stat| stat.path = new);
+    let found = workload(&trace.kept(base.path()));
+    let error = replay(&*found).unwrap_err().said;
+    let expected = "the replay is not like the application: 1 of 9 results differ from the recorded ones; the first: stat of ";
+    assert!(error.starts_with(expected), "{error}");
+    let ends = "gave No such file or directory, recorded was 0";
+    assert!(error.contains(ends), "{error}");
+}
+
+#[test]
+fn a_trace_that_a_replay_would_not_be_like_is_refused_with_the_reason() {
+    let other = |change: &dyn Fn(&mut WrittenTrace)| {
+        let mut trace = WrittenTrace::forking();
+        change(&mut trace);
+        refused(&trace)
+    };
+    let why = other(&|trace| trace.origin.architecture = "riscv64".to_owned());
+    assert!(
+        why.contains("it was recorded on riscv64, and this machine is "),
+        "{why}"
+    );
+    let why = other(&|trace| trace.origin.cut = true);
+    assert!(why.contains("it is a part of a trace"), "{why}");
+    let why = other(&|trace| trace.ending.lost = 2);
+    assert!(why.contains("2 of 1000 events were lost"), "{why}");
+    let why = other(&|trace| trace.ending.unresolved = 1);
+    assert!(why.contains("1 threads or names"), "{why}");
+    let why = other(&|trace| trace.call(Code::Ring, 0, 13 * MS, |ring| ring.duration = 90 * MS));
+    assert!(
+        why.contains("of its time on storage can be replayed"),
+        "{why}"
+    );
+    let why = other(&|trace| {
+        trace.call(Code::Map, 0, 13 * MS, |map| {
+            (map.handle, map.length, map.flags) = (1, 8 << 20, 3 | 1 << 32);
+        });
+    });
+    assert!(why.contains("writes through a mapping of 8 MiB"), "{why}");
+    let why = other(&|trace| trace.operations.clear());
+    assert!(why.contains("it has no call that can be replayed"), "{why}");
+}
+
+#[test]
+fn a_trace_that_is_cut_off_or_another_one_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("app.trace");
+    let host = stackrace_machine::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
+    let why = |path: &Path| workload(path).refused_on(&host).unwrap();
+    assert!(why(&path).contains("No such file"), "{}", why(&path));
+    let bytes = WrittenTrace::forking().bytes();
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(
+        why(&path).contains("it ends in the middle"),
+        "{}",
+        why(&path)
+    );
+    std::fs::write(&path, &bytes).unwrap();
+    let digest = super::digest(&path).unwrap();
+    let with = |digest: &str| {
+        let line = format!(
+            "replay = {{ trace = \"{}\", digest = \"{digest}\" }}",
+            path.display()
+        );
+        written::workload(&line).map(drop)
+    };
+    assert!(with(&digest).is_ok());
+    let refused = with("00").unwrap_err().to_string();
+    assert!(
+        refused.contains("is another trace than the study names"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn of_an_application_that_waits_for_others_latency_is_judged_and_not_the_elapsed_time() {
+    let base = tempfile::tempdir().unwrap();
+    let first = |trace: &WrittenTrace, more: &str| {
+        let line = line(&trace.kept(base.path())).replace(" }", &format!("{more} }}"));
+        let workload = written::workload(&line).unwrap_or_else(|refusal| panic!("{refusal}"));
+        workload.metrics()[0].name.clone()
+    };
+    let mut trace = WrittenTrace::forking();
+    assert_eq!(first(&trace, ""), "elapsed");
+    assert!(first(&trace, ", arrivals = \"open\"").ends_with(" latency p99"));
+    trace.call(Code::Other, 0, 13 * MS, |wait| {
+        (wait.duration, wait.blocked) = (20 * MS, 20 * MS)
+    });
+    trace.call(Code::Fsync, 1, 14 * MS, |sync| {
+        (sync.handle, sync.duration) = (2, 3 * MS)
+    });
+    trace.call(Code::Exit, 0, 40 * MS, |_| {});
+    assert_eq!(first(&trace, ""), "fsync latency p99");
+}
+
+#[test]
+fn what_clients_ask_for_arrives_when_it_did_and_a_late_answer_counts_from_then() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = WrittenTrace::new();
+    let file = trace.file;
+    trace.call(Code::Begin, 0, 0, |begin| begin.duration = 0);
+    // It computes past the moment when the request comes: 30 ms, where it waited until 20 ms.
+    trace.call(Code::Stat, 0, 30 * MS, |stat| stat.path = file);
+    trace.call(Code::Other, 0, 31 * MS, |wait| {
+        (wait.duration, wait.blocked) = (2 * MS, 2 * MS)
+    });
+    trace.operations[2].start = 18 * MS;
+    trace.call(Code::Open, 0, 34 * MS, |open| {
+        (open.handle, open.path, open.result) = (1, file, 3)
+    });
+    let path = trace.kept(base.path());
+    let line = line(&path).replace(" }", ", arrivals = \"open\" }");
+    let outcome = replay(&*written::workload(&line).ok().unwrap()).unwrap();
+    let opened = outcome
+        .ops
+        .iter()
+        .find(|entry| entry.op == Op::Open)
+        .unwrap();
+    assert!(opened.latency.max() >= 9 * MS, "{}", opened.latency.max());
+}

@@ -1,0 +1,89 @@
+//! The names and open files that an operation touches, and which it makes another thing.
+
+use std::collections::HashSet;
+use std::io::Read;
+
+use stackrace_engine::replay::Touch;
+use stackrace_trace::trace::{Code, Names, Operation, Part, TraceError, TraceReader};
+
+/// Flags of `open` that make a file, and empty it (open(2), on every architecture of Linux that is recorded).
+pub(super) const CREATE: u64 = 0o100;
+const TRUNCATE: u64 = 0o1000;
+
+/// Kinds of things that are touched, in the upper bits of their numbers.
+pub(super) const EVENT: u64 = 1 << 40;
+const NAME: u64 = 2 << 40;
+const FILE: u64 = 3 << 40;
+
+/// Names that were made, removed or moved while others may have stood below them.
+///
+/// # Errors
+/// The trace is refused.
+pub(super) fn moved_names<R: Read>(mut from: TraceReader<R>) -> Result<HashSet<u32>, TraceError> {
+    let mut moved = HashSet::new();
+    while let Some(part) = from.next_part()? {
+        // The tree before is there from the start, and moves nothing.
+        let Part::Operations(operations) = part else {
+            continue;
+        };
+        for operation in operations.iter().filter(|operation| operation.result >= 0) {
+            match operation.code {
+                Code::MakeDir | Code::RemoveDir | Code::Unlink => {
+                    moved.insert(operation.path);
+                }
+                Code::Rename => moved.extend([operation.path, operation.second]),
+                _ => {}
+            }
+        }
+    }
+    Ok(moved)
+}
+
+/// What a call touches: the file, the names, and the directories above them that were ever moved.
+pub(super) fn touch(
+    operation: &Operation,
+    names: &Names,
+    moved: &HashSet<u32>,
+    touches: &mut Vec<Touch>,
+) {
+    // What failed changed nothing.
+    let done = operation.result >= 0;
+    let makes = operation.flags & (CREATE | TRUNCATE) != 0;
+    let [first, second] = match operation.code {
+        Code::Open => [makes && done, false],
+        Code::MakeDir | Code::RemoveDir | Code::Unlink | Code::SymLink => [done, false],
+        Code::Rename => [done, done],
+        Code::Link => [false, done],
+        _ => [false, false],
+    };
+    for (name, changes) in [(operation.path, first), (operation.second, second)] {
+        // Directories that never moved order nothing, and most names have several.
+        let mut above = name;
+        if name > 0 {
+            touches.push(Touch {
+                thing: NAME | u64::from(name),
+                changes,
+            });
+        }
+        while let Some((parent, _)) = names.last(above) {
+            if moved.contains(&parent) {
+                touches.push(Touch {
+                    thing: NAME | u64::from(parent),
+                    changes: false,
+                });
+            }
+            above = parent;
+        }
+    }
+    if operation.handle > 0 {
+        // Calls at the position of a file move it for all who share it.
+        let changes = matches!(
+            operation.code,
+            Code::Open | Code::Close | Code::Read | Code::Write | Code::Seek | Code::List
+        );
+        touches.push(Touch {
+            thing: FILE | u64::from(operation.handle),
+            changes,
+        });
+    }
+}
