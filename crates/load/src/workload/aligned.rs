@@ -116,6 +116,10 @@ impl Workload for Aligned {
         self.workload.commands()
     }
 
+    fn refused_in_guests(&self) -> Option<String> {
+        self.workload.refused_in_guests()
+    }
+
     fn refused_on(&self, host: &dyn Host) -> Option<String> {
         self.workload.refused_on(host)
     }

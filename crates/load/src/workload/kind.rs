@@ -238,6 +238,10 @@ pub trait Workload: Send + Sync {
         let _ = host;
         None
     }
+    /// Why no guest of the lab can do it; none: one can. A guest has nothing of this machine's files.
+    fn refused_in_guests(&self) -> Option<String> {
+        None
+    }
     /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload
     /// whose phases are to find what the one before left in memory says no, and never to the first.
     fn settles(&self, _phase: usize) -> bool {

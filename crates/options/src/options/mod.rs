@@ -108,7 +108,7 @@ pub enum Colour {
 #[derive(Debug, Subcommand)]
 pub enum CliVerb {
     /// Compare existing directories now; needs neither root nor a study
-    Compare(Compare),
+    Compare(Box<Compare>),
     /// Is one directory enough? It meets what is required, it does not, or that is not certain yet
     Check(Check),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
@@ -116,7 +116,7 @@ pub enum CliVerb {
     /// Run one workload once on a directory, file or device, and show the result
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
-    Run(Run),
+    Run(Box<Run>),
     /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
     Plan(PlanArgs),
     /// Continue a run that was interrupted or killed, or that stopped at its limits

@@ -180,6 +180,13 @@ impl Workload for Replay {
         }
     }
 
+    fn refused_in_guests(&self) -> Option<String> {
+        let trace = self.trace.shown();
+        Some(format!(
+            "replay reads {trace}, and a guest of the lab has no files of this machine"
+        ))
+    }
+
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         tree::lay_out(&self.loaded()?.tree, place)
     }

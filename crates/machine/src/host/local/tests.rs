@@ -51,13 +51,26 @@ fn a_command_of_a_run_is_waited_for_and_a_daemon_it_started_is_not() {
         while process::session(daemon) != daemon.to_string()
             || !process::about(daemon, "cmdline").starts_with("sleep")
             || !command_of("of-this-test")
-                .is_some_and(|told| told.starts_with("sleep 60 (process "))
+                .is_some_and(|found| process::named(found).starts_with("sleep 60 (process "))
         {
+            std::thread::yield_now();
+        }
+        // What waits for it, as `clean` does, is told of as long as it waits.
+        let waits = scope.spawn(|| host.outlive("of-this-test"));
+        let times = || {
+            process::awaited()
+                .iter()
+                .filter(|(number, _)| *number == id.as_raw_pid().cast_unsigned())
+                .count()
+        };
+        while times() < 2 {
             std::thread::yield_now();
         }
         // Any other signal that may have been meant for us has the command begun again.
         kill_process(id, Signal::KILL).unwrap();
         command.join().unwrap().unwrap();
+        assert_eq!(waits.join().unwrap().unwrap(), None);
+        assert_eq!(times(), 0);
         assert!(process::about(daemon, "environ").contains("of-this-test"));
         assert_eq!(command_of("of-this-test"), None);
         kill_process(daemon, Signal::KILL).unwrap();

@@ -275,8 +275,14 @@ pub fn run(
 /// The places of a study in the lab; `system` is that of the only one.
 ///
 /// # Errors
-/// A level of the study's factor of places is no system of the lab.
+/// A level of the study's factor of places is no system of the lab, or a guest cannot do the work.
 pub fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
+    let mut all = study.configurations.iter().flat_map(|each| &each.workloads);
+    if let Some(why) = all.find_map(|work| work.refused_in_guests()) {
+        return Err(
+            Failure::refused(why).next("leave --lab out, or compare directories with --replay")
+        );
+    }
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
             place: None,
