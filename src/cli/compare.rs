@@ -18,6 +18,7 @@ use stackrace_load::programs::fio::FIO;
 use stackrace_places::place::clients::AskedClients;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_run::prepare::study_file::Overrides;
+use stackrace_study::purpose::Purpose;
 
 /// Time of a first impression, ns.
 const QUICK_NS: u64 = 30_000_000_000;
@@ -25,34 +26,8 @@ const QUICK_NS: u64 = 30_000_000_000;
 /// Carries out `stackrace compare`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let (purpose, required) = check::purpose_asked(&verb.purpose)?;
-    let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
-    let directories = verb.directories.len();
-    let mut request = CompareRequest {
-        directories: verb.directories,
-        purpose,
-        time_ns: match (verb.quick, time_asked) {
-            // clap refuses --quick together with --time.
-            (true, _) => QUICK_NS,
-            (false, asked) => asked.unwrap_or(compare::TIME_NS),
-        },
-        quick: verb.quick,
-        costs: costs(&verb.cost, directories)?,
-        size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
-        like: verb.like,
-        anyway: verb.anyway,
-        warm: verb.warm,
-        required: Vec::new(),
-        clients: AskedClients::named(args::clients(&verb.clients), &args::ssh(&verb.reach))?,
-        overrides: Overrides {
-            // None where the default holds: the study then says the time itself.
-            time_max_ns: match verb.quick {
-                true => Some(QUICK_NS),
-                false => time_asked,
-            },
-            ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
-        },
-    };
+    let mut request = request(&verb, purpose, time_asked)?;
     let clients = request.clients.as_ref();
     let place = clients.map_or(AskedPlace::Here, |_| AskedPlace::Clients);
     setting.typed.check(place)?;
@@ -94,6 +69,40 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         (&request, verb.deciding.decide),
         &verb.output,
     )
+}
+
+/// The request as it was typed, of a purpose and in a time; what is required stands apart.
+fn request(
+    verb: &Compare,
+    purpose: &'static Purpose,
+    time_asked: Option<u64>,
+) -> Result<CompareRequest, Failure> {
+    let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
+    Ok(CompareRequest {
+        directories: verb.directories.clone(),
+        purpose,
+        time_ns: match (verb.quick, time_asked) {
+            // clap refuses --quick together with --time.
+            (true, _) => QUICK_NS,
+            (false, asked) => asked.unwrap_or(compare::TIME_NS),
+        },
+        quick: verb.quick,
+        costs: costs(&verb.cost, verb.directories.len())?,
+        size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
+        like: verb.like.clone(),
+        anyway: verb.anyway,
+        warm: verb.warm,
+        required: Vec::new(),
+        clients: AskedClients::named(args::clients(&verb.clients), &args::ssh(&verb.reach))?,
+        overrides: Overrides {
+            // None where the default holds: the study then says the time itself.
+            time_max_ns: match verb.quick {
+                true => Some(QUICK_NS),
+                false => time_asked,
+            },
+            ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
+        },
+    })
 }
 
 /// What each directory's storage costs, as it was typed: one for each of them, in one currency.

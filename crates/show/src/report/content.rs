@@ -319,31 +319,6 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tex
     }
 }
 
-/// What stands in for a comparison where there is none: the figures of the only workload, or those of the only
-/// configuration on every workload.
-pub(super) fn figures(verdict: &Verdict, heads: &[WorkloadHead]) -> Option<TextTable> {
-    let one = |(at, head)| workload(verdict, at, head);
-    let mut tables = heads.iter().enumerate().map(one);
-    let first = tables.next()?;
-    let [only] = &verdict.configurations[..] else {
-        return Some(first);
-    };
-    if heads.len() == 1 {
-        return Some(first);
-    }
-    let mut all = TextTable {
-        title: configuration_name(only),
-        note: String::new(),
-        ..first
-    };
-    all.head[0] = "workload".to_owned();
-    all.rows.extend(tables.flat_map(|table| table.rows));
-    for (row, head) in all.rows.iter_mut().zip(heads) {
-        row.cells[0].clone_from(&head.name);
-    }
-    Some(all)
-}
-
 /// Every metric of one workload, all configurations.
 pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> TextTable {
     let rows = verdict

@@ -6,7 +6,7 @@ use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use super::styled::Styled;
-use stackrace_judge::verdict::{FigureAnswer, GateAnswer, figure_of};
+use stackrace_judge::verdict::{FigureAnswer, GateAnswer, RequiredRow, Verdict, figure_of};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
 pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Styled {
@@ -21,6 +21,27 @@ pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Styled {
         parts,
     };
     render(&sheet, form, screen)
+}
+
+/// The page of a run that is asked what it requires, as Markdown; `failed`: the first error of a trial.
+pub fn required(verdict: &Verdict, failed: Option<&str>, screen: Screen) -> Styled {
+    // What the table of a comparison says in columns, a sentence says for each requirement.
+    let of = |row: &RequiredRow| format!("{}, {}: {}", row.name, row.workload, row.words());
+    let rows = verdict.required.iter().map(of).collect();
+    let mut parts = vec![SheetPart::List("Required".to_owned(), rows)];
+    // Before the notes: a failed trial leaves no other answer.
+    let failed = failed.map(|error| format!("a trial failed: {error}"));
+    let notes: Vec<String> = failed.into_iter().chain(verdict.notes.clone()).collect();
+    if !notes.is_empty() {
+        parts.push(SheetPart::List("Notes".to_owned(), notes));
+    }
+    let sheet = Sheet {
+        title: verdict.sentence.clone(),
+        lead: Vec::new(),
+        facts: Vec::new(),
+        parts,
+    };
+    render(&sheet, "markdown", screen)
 }
 
 /// The outcome in capitals: the first word of the first line.

@@ -1,5 +1,6 @@
 //! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
 
+use super::asked;
 use super::audited;
 use super::clients;
 use super::content::{self, TextTable};
@@ -8,7 +9,6 @@ use super::durability;
 use super::effects;
 use super::figure::plain;
 use super::form::{ReportForm, ReportOptions};
-use super::required;
 use super::sheet::{Sheet, SheetPart};
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::Record;
@@ -35,18 +35,15 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         "\n{}\n",
         escaped(&content::facts(record, verdict).join(" · "))
     ));
-    if let Some(required) = required::table(verdict) {
-        table(&mut text, &required);
-    }
-    if let Some(overall) = content::overall(&record.head, verdict) {
-        table(&mut text, &overall);
-    }
-    for (at, head) in record.head.workloads.iter().enumerate() {
-        table(&mut text, &content::workload(verdict, at, head));
-    }
-    if let Some(costs) = cost::table(&record.head, verdict) {
-        table(&mut text, &costs);
-    }
+    let workloads = record.head.workloads.iter().enumerate();
+    let workloads = workloads.map(|(at, head)| content::workload(verdict, at, head));
+    let answers = [
+        asked::required(verdict),
+        content::overall(&record.head, verdict),
+    ];
+    let costs = cost::table(&record.head, verdict);
+    let tables = answers.into_iter().flatten().chain(workloads).chain(costs);
+    tables.for_each(|one| table(&mut text, &one));
     durability(&mut text, record, verdict);
     for formats in content::video_tables(verdict) {
         table(&mut text, &formats);

@@ -5,6 +5,7 @@
 //! never as 0.
 
 mod answer;
+mod asked;
 mod audited;
 mod chart;
 mod clients;
@@ -27,7 +28,6 @@ mod markdown;
 mod picture;
 mod published;
 mod render;
-mod required;
 mod screen;
 mod sheet;
 mod standing;
@@ -39,7 +39,7 @@ pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
 pub use figure::{harmless, on_one_line, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
-pub use gate::gate;
+pub use gate::{gate, required};
 pub use grid::stacked;
 #[cfg(any(test, feature = "testing"))]
 pub use html::latency_tail;
@@ -49,7 +49,6 @@ pub use picture::pictures;
 #[cfg(feature = "png")]
 pub use picture::png::Painter;
 pub use published::{FORMS as PUBLISHED_FORMS, published};
-pub use required::required;
 pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
 pub use styled::{Style, Styled, columns_of, cut, cut_at_blank};

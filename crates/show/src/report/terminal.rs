@@ -1,6 +1,7 @@
 //! The answer on a terminal: the verdict first, sentences of at most 80 columns and tables of at most 120, readable
 //! without colour.
 
+use super::asked;
 use super::audited;
 use super::clients;
 use super::content::{self, TextRow, TextTable};
@@ -12,7 +13,6 @@ use super::figure::{self, plain};
 use super::form::{ReportForm, ReportOptions};
 use super::grid;
 use super::latencies;
-use super::required;
 use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of};
@@ -132,9 +132,9 @@ fn asked(verdict: &Verdict) -> usize {
 
 /// What is required, else the overall table, or that of the only configuration, with as many rows as fit.
 fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: usize) -> Page {
-    let table = required::table(verdict)
+    let table = asked::required(verdict)
         .or_else(|| content::overall(&record.head, verdict))
-        .or_else(|| content::figures(verdict, &record.head.workloads))
+        .or_else(|| asked::figures(verdict, &record.head.workloads))
         .unwrap_or_default();
     // Wrapping decides how high a row is, so numbers of rows are tried from all downwards.
     for rows in (1..=table.rows.len()).rev() {
@@ -254,7 +254,7 @@ impl Page {
     }
 
     fn tables(&mut self, record: &Record, verdict: &Verdict, options: &ReportOptions) {
-        if let Some(table) = required::table(verdict) {
+        if let Some(table) = asked::required(verdict) {
             self.table(&table);
         }
         if let Some(table) = content::overall(&record.head, verdict) {

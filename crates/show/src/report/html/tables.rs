@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use crate::report::ReportOptions;
+use crate::report::asked;
 use crate::report::chart::swatch;
 use crate::report::clients;
 use crate::report::content::{self, TextRow, TextTable};
 use crate::report::cost;
 use crate::report::figure;
-use crate::report::required;
 use stackrace_base::event::{Ended, Observation, WorkloadHead};
 use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
@@ -169,7 +169,7 @@ pub(super) fn beside(verdict: &Verdict, options: &ReportOptions) -> Markup {
 /// Configurations, workloads, comparisons: what the charts show, as tables that can be opened.
 pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
     html! {
-        @if let Some(required) = required::table(verdict) {
+        @if let Some(required) = asked::required(verdict) {
             h3 { (required.title) }
             (table(&required))
         }

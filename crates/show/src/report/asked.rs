@@ -1,37 +1,13 @@
-//! What is required: a table of a report, and the answer of a gate about it.
+//! The table that answers the question where no comparison does: what is required, or the figures themselves.
 
-use super::content::{TextRow, TextTable, interval_name};
+use super::content::{TextRow, TextTable, configuration_name, interval_name, workload};
 use super::figure;
-use super::render::render;
-use super::screen::Screen;
-use super::sheet::{Sheet, SheetPart};
-use super::styled::Styled;
+use stackrace_base::event::WorkloadHead;
 use stackrace_base::unit;
 use stackrace_judge::verdict::{RequiredRow, Verdict};
 
-/// The page of a run that is asked what it requires, as Markdown; `failed`: the first error of a trial.
-pub fn required(verdict: &Verdict, failed: Option<&str>, screen: Screen) -> Styled {
-    // What the table of a comparison says in columns, a sentence says for each requirement.
-    let of = |row: &RequiredRow| format!("{}, {}: {}", row.name, row.workload, row.words());
-    let rows = verdict.required.iter().map(of).collect();
-    let mut parts = vec![SheetPart::List("Required".to_owned(), rows)];
-    // Before the notes: a failed trial leaves no other answer.
-    let failed = failed.map(|error| format!("a trial failed: {error}"));
-    let notes: Vec<String> = failed.into_iter().chain(verdict.notes.clone()).collect();
-    if !notes.is_empty() {
-        parts.push(SheetPart::List("Notes".to_owned(), notes));
-    }
-    let sheet = Sheet {
-        title: verdict.sentence.clone(),
-        lead: Vec::new(),
-        facts: Vec::new(),
-        parts,
-    };
-    render(&sheet, "markdown", screen)
-}
-
 /// Every requirement of every configuration with its figure; `None` if nothing is required.
-pub(super) fn table(verdict: &Verdict) -> Option<TextTable> {
+pub(super) fn required(verdict: &Verdict) -> Option<TextTable> {
     let head = ["configuration", "figure", "value"].map(str::to_owned);
     let last = ["required", "answer"].map(str::to_owned);
     let interval = std::iter::once(interval_name(verdict.confidence));
@@ -64,4 +40,29 @@ fn row(required: &RequiredRow) -> TextRow {
         format!("{} {bound}", required.limit.words()),
         required.enough.words().to_owned(),
     ])
+}
+
+/// What stands in for a comparison where there is none: the figures of the only workload, or those of the only
+/// configuration on every workload.
+pub(super) fn figures(verdict: &Verdict, heads: &[WorkloadHead]) -> Option<TextTable> {
+    let one = |(at, head)| workload(verdict, at, head);
+    let mut tables = heads.iter().enumerate().map(one);
+    let first = tables.next()?;
+    let [only] = &verdict.configurations[..] else {
+        return Some(first);
+    };
+    if heads.len() == 1 {
+        return Some(first);
+    }
+    let mut all = TextTable {
+        title: configuration_name(only),
+        note: String::new(),
+        ..first
+    };
+    all.head[0] = "workload".to_owned();
+    all.rows.extend(tables.flat_map(|table| table.rows));
+    for (row, head) in all.rows.iter_mut().zip(heads) {
+        row.cells[0].clone_from(&head.name);
+    }
+    Some(all)
 }
