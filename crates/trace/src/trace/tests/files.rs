@@ -52,6 +52,39 @@ prop_compose! {
     }
 }
 
+/// A program's own pages are read with its mapping; which pages of a database of gigabytes were touched is not known.
+#[test]
+fn waits_for_pages_are_uncovered_only_where_a_mapping_is_too_long_to_be_read() {
+    let covered = |length| {
+        let operation = |code, length| Operation {
+            code,
+            thread: 0,
+            start: 0,
+            duration: 1000,
+            gap_queued: 0,
+            gap_blocked: 500,
+            queued: 0,
+            blocked: 0,
+            result: 0,
+            handle: 0,
+            path: 3,
+            second: 3,
+            offset: 0,
+            length,
+            flags: 0,
+            cause: 0,
+        };
+        let all = [operation(Code::Map, length), operation(Code::Fsync, 0)];
+        let bytes = written(&names(), &[], &all);
+        Summary::of(TraceReader::new(&*bytes).unwrap())
+            .unwrap()
+            .coverage()
+    };
+    assert!((covered(MAPPED_MAX) - 1.0).abs() < f64::EPSILON);
+    let long = covered(MAPPED_MAX + 1);
+    assert!(long > 0.3 && long < 0.9, "{long}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
