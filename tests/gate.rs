@@ -91,7 +91,11 @@ fn the_exit_code_is_the_verdict() {
             .starts_with("UNDECIDED: new may be more than 5 % worse than old")
     );
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("more runs of each would"), "{}", said.out);
+    assert!(
+        flat.contains("how many more runs of each would decide cannot be told yet"),
+        "{}",
+        said.out
+    );
     wild.stackrace(&["gate", "--worse-than", "5%", "--undecided", "pass"])
         .ended(0);
     let few = imported([OLD, ("new", &[20.0])]);

@@ -89,7 +89,7 @@ fn outlook(gate: &GateAnswer, answer: &FigureAnswer, more: Option<u32>) -> Strin
             if gate.paired { "rounds" } else { "runs" },
         ),
         (None, Some(_)) => {
-            format!("; so near to the limit that the number of {many} it takes cannot be told")
+            format!("; how many more {many} would decide cannot be told yet")
         }
         // What would help is said with what is lacking.
         (None, None) => String::new(),
