@@ -131,6 +131,20 @@ impl ReplayCall {
         })
     }
 
+    /// What a call is made on that takes an open file or a name.
+    fn on(&self) -> Option<On> {
+        match *self {
+            Self::Stat { on }
+            | Self::GetExtended { on }
+            | Self::Mode { on, .. }
+            | Self::Owner { on }
+            | Self::Times { on }
+            | Self::SetExtended { on, .. }
+            | Self::Truncate { on, .. } => Some(on),
+            _ => None,
+        }
+    }
+
     /// The open file that it uses or makes.
     pub(super) fn file(&self) -> Option<u32> {
         match *self {
@@ -148,17 +162,10 @@ impl ReplayCall {
             | Self::Advise { file, .. }
             | Self::Allocate { file, .. }
             | Self::Map { file, .. } => Some(file),
-            Self::Stat { on }
-            | Self::GetExtended { on }
-            | Self::Mode { on, .. }
-            | Self::Owner { on }
-            | Self::Times { on }
-            | Self::SetExtended { on, .. }
-            | Self::Truncate { on, .. } => match on {
+            _ => match self.on()? {
                 On::File(file) => Some(file),
                 On::Name(_) => None,
             },
-            _ => None,
         }
     }
 
@@ -174,17 +181,10 @@ impl ReplayCall {
             | Self::Rename { name, .. }
             | Self::Link { name, .. }
             | Self::SymLink { name } => Some(name),
-            Self::Stat { on }
-            | Self::GetExtended { on }
-            | Self::Mode { on, .. }
-            | Self::Owner { on }
-            | Self::Times { on }
-            | Self::SetExtended { on, .. }
-            | Self::Truncate { on, .. } => match on {
+            _ => match self.on()? {
                 On::Name(name) => Some(name),
                 On::File(_) => None,
             },
-            _ => None,
         }
     }
 
