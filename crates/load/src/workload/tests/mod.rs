@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use stackrace_base::event::histogram::OPERATIONS_FOR_P999;
 use stackrace_engine::tree::profile;
 use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome};
 
@@ -153,10 +154,13 @@ fn every_workload_reports_every_metric_it_names() {
     ];
     every_kind_is_in(&lines);
     for line in lines {
-        for (name, value) in run(line).1 {
-            // No trial here has the 10,000 operations that a 99.9th percentile takes.
+        let (outcomes, values) = run(line);
+        // Fast storage ends 10,000 operations even in 50 ms.
+        let mut ops = outcomes.iter().flat_map(|outcome| &outcome.ops);
+        let many = ops.any(|entry| entry.count >= OPERATIONS_FOR_P999);
+        for (name, value) in values {
             if name.ends_with("p99.9") && !line.contains("stream-video") {
-                assert_eq!(value, None, "{line}: {name}");
+                assert!(many || value.is_none(), "{line}: {name} is {value:?}");
                 continue;
             }
             assert!(
