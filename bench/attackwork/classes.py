@@ -155,7 +155,7 @@ ACCIDENTS = {
     "A": ("storage that never answers, or interrupts each call", [
         ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "run", "storage_that_hangs_is_named*"),
         ("Ctrl-C names the call; the second one frees who waits; retries have an end", "run", "the_second_ctrl_c_*"),
-        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "-p stackrace-engine", "retry::tests::*"),
+        ("Ctrl-C names the call; the second one frees the terminal; retries have an end", "-p stackrace-system", "retry::tests::*"),
         ("a command that does not end is named, with the command that ends it", "run", "a_set_up_that_does_not_end_*"),
         ("a closed terminal stops a run cleanly, or leaves it alone", "run", "a_run_that_leads_its_session_*"),
         ("a closed terminal stops a run cleanly, or leaves it alone", "run", "a_run_whose_terminal_is_gone_*"),

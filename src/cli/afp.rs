@@ -40,7 +40,7 @@ pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
     })?;
     // The server outlives this process, so that a pipe would break: what it says goes to memory that
     // both have open.
-    let memory = stackrace_engine::system::memory_file("said");
+    let memory = stackrace_system::memory_file("said");
     let mut said = File::from(memory.map_err(|errno| failed(errno.into()))?);
     let mut command = argv([PROGRAM, "lab", "mount-afp", "--serve"]);
     command.extend(argv([verb.server.to_string(), verb.volume.clone()]));

@@ -8,9 +8,9 @@ use super::failure::{self, Failure};
 use super::terminal::error;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_engine::front::{self, Killed};
 use stackrace_engine::waits::{StorageWait, storage_waits, storage_waits_of};
 use stackrace_machine::host::process;
+use stackrace_system::front::{self, Killed};
 
 /// Time between two looks at what is waited for. A call that both find has not returned in between.
 const LOOK: Duration = Duration::from_secs(1);

@@ -91,7 +91,7 @@ Which storage should I choose, and how sure can I be?
 /// Runs the program with the arguments of its process, and gives its exit code.
 pub(crate) fn main() -> ExitCode {
     // A limit on the size of files is an error that says so, and no sudden end.
-    stackrace_engine::limit::fail_beyond();
+    stackrace_system::limit::fail_beyond();
     // A TAB in the shell: nothing else is to be done or printed then.
     if complete::answer() {
         return ExitCode::SUCCESS;
@@ -350,7 +350,7 @@ const TOUCHES_STORAGE: [&str; 6] = ["check", "clean", "compare", "load", "resume
 pub(crate) fn stay_free() {
     let mut words = std::env::args_os().skip(1);
     if words.any(|word| TOUCHES_STORAGE.iter().any(|verb| word == *verb)) {
-        stackrace_engine::front::put_in_front(interrupt::explain);
+        stackrace_system::front::put_in_front(interrupt::explain);
     }
 }
 

@@ -12,7 +12,7 @@ use stackrace_engine::{PhaseOutcome, residency};
 
 use crate::commands::load_target::LoadTarget;
 use crate::commands::watched::WatchedDirs;
-use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled};
+use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled, StoredBytes};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
@@ -21,11 +21,11 @@ use stackrace_base::unit;
 use stackrace_layers::stack;
 use stackrace_load::workload::{Workload, WorkloadKind};
 use stackrace_machine::host::{Host, local::LocalHost};
-use stackrace_machine::observe;
 use stackrace_places::place::taken::TakenDirs;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::temporary;
 use stackrace_run::run::{AroundPhase, Observed, SingleTrial, note_phase};
+use stackrace_system::extents;
 
 /// Number of files of the data that are asked how much of them is in memory; more would take longer
 /// than the load.
@@ -311,9 +311,10 @@ impl<'a> Load<'a> {
             resident_bytes: self.resident.map(|(resident, _)| resident),
             prepared_bytes: self.resident.map(|(_, all)| all),
             stored: match self.existing {
-                Some(path) => observe::stored_file(path),
-                None => observe::stored_below(self.directory, RESIDENCY_FILES_MAX),
-            },
+                Some(path) => extents::of_file(path).ok(),
+                None => residency::stored_below(self.directory, RESIDENCY_FILES_MAX).ok(),
+            }
+            .map(StoredBytes::from),
             served_by_program: residency::is_served_by_program(
                 self.existing.unwrap_or(self.directory),
             ),

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use stackrace_engine::Control;
 use stackrace_engine::residency;
 use stackrace_engine::spec::{Content, IoTarget};
 
@@ -481,7 +482,7 @@ impl<'a> Probe<'a> {
                 path: root.path().join("data"),
                 bytes,
             };
-            let control = self.asked.interrupt.control();
+            let control = Control::ended_by(self.asked.interrupt.stop_flag());
             self.asked.doing.now(&self.step, name);
             let began = SystemClock.now_ns();
             // Random: storage that compresses or deduplicates would look faster than it is.

@@ -1,7 +1,7 @@
 //! Reports and command lines of the classic tools.
 
+use stackrace_fio::fio::{self, FioJob};
 use stackrace_load::tools::bonnie;
-use stackrace_load::tools::fio::{self, FioJob};
 use stackrace_load::tools::postmark::language::{Answer, From, PostmarkSettings};
 use stackrace_load::tools::postmark::{metrics, parse, values};
 use stackrace_load::tools::sysbench;

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackrace_engine::content::ContentPool;
-use stackrace_engine::draw::Draw;
 use stackrace_engine::files::AtEnd;
 use stackrace_engine::files::{CurrentNames, FileSet, RenameTo};
 use stackrace_engine::pacing::Schedule;
@@ -16,6 +15,7 @@ use stackrace_engine::shape::{OpSequence, WorkerShare};
 use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Spec, Stop};
 use stackrace_engine::tree::{self, EntryKind};
 use stackrace_engine::{Control, Op};
+use stackrace_system::draw::Draw;
 
 use super::input::Input;
 

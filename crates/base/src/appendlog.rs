@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::owned::{OwnDir, OwnError};
-use stackrace_engine::retry::again;
+use stackrace_system::retry::again;
 
 /// Durability of a line: on the disk before the program goes on, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use stackrace_engine::{AlternationSeat, Control};
 
 /// Raised once, by Ctrl-C or from the live page, and never taken back.
 #[derive(Debug, Default)]
@@ -12,16 +11,17 @@ pub struct Interrupt {
     flag: AtomicBool,
     /// True as long as nothing stands that would have to be torn down.
     nothing_stands: AtomicBool,
-    current: Mutex<Vec<Arc<Control>>>,
+    /// Ends a phase that runs at the moment, one flag for each.
+    current: Mutex<Vec<Arc<AtomicBool>>>,
 }
 
 impl Interrupt {
     /// Asks the run to end; the phase under way ends as soon as its outstanding operations do.
     pub fn raise(&self) {
-        // The flag first: a control that is made just now reads it after it can be found.
+        // The flag first: a flag of a phase that is made just now reads it after it can be found.
         self.flag.store(true, Ordering::SeqCst);
-        for control in &*self.current.lock() {
-            control.stop.store(true, Ordering::SeqCst);
+        for stop in &*self.current.lock() {
+            stop.store(true, Ordering::SeqCst);
         }
     }
 
@@ -40,29 +40,20 @@ impl Interrupt {
         self.flag.load(Ordering::SeqCst)
     }
 
-    /// Makes a control that this interrupt stops.
-    pub fn control(&self) -> Arc<Control> {
-        self.controls([None]).swap_remove(0)
+    /// Makes the flag that ends the phase which begins now.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.stop_flags(1).swap_remove(0)
     }
 
-    /// Makes controls for phases that run at the same time, each with its seat if they alternate.
-    pub fn controls(
-        &self,
-        seats: impl IntoIterator<Item = Option<AlternationSeat>>,
-    ) -> Vec<Arc<Control>> {
-        let control = |seat| {
-            Arc::new(Control {
-                seat,
-                ..Control::default()
-            })
-        };
-        let controls: Vec<Arc<Control>> = seats.into_iter().map(control).collect();
-        *self.current.lock() = controls.clone();
+    /// Makes the flags that end phases which run at the same time.
+    pub fn stop_flags(&self, phases: usize) -> Vec<Arc<AtomicBool>> {
+        let stops: Vec<Arc<AtomicBool>> = (0..phases).map(|_| Arc::default()).collect();
+        *self.current.lock() = stops.clone();
         // Raised between two phases: the new ones must not run on.
-        for control in &controls {
-            control.stop.store(self.raised(), Ordering::SeqCst);
+        for stop in &stops {
+            stop.store(self.raised(), Ordering::SeqCst);
         }
-        controls
+        stops
     }
 }
 
@@ -70,21 +61,25 @@ impl Interrupt {
 mod tests {
     use super::*;
 
+    fn stopped(stop: &AtomicBool) -> bool {
+        stop.load(Ordering::SeqCst)
+    }
+
     #[test]
     fn a_phase_that_begins_after_the_interrupt_is_stopped_too() {
         let interrupt = Interrupt::default();
-        let before = interrupt.control();
-        assert!(!before.stopped());
+        let before = interrupt.stop_flag();
+        assert!(!stopped(&before));
         interrupt.raise();
-        assert!(before.stopped());
-        assert!(interrupt.control().stopped());
+        assert!(stopped(&before));
+        assert!(stopped(&interrupt.stop_flag()));
     }
 
     #[test]
     fn phases_that_run_at_the_same_time_are_all_stopped() {
         let interrupt = Interrupt::default();
-        let controls = interrupt.controls([None, None]);
+        let stops = interrupt.stop_flags(2);
         interrupt.raise();
-        assert!(controls.iter().all(|control| control.stopped()));
+        assert!(stops.iter().all(|stop| stopped(stop)));
     }
 }

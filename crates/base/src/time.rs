@@ -62,7 +62,7 @@ impl Clock for SystemClock {
 
     fn with_sleep_ns(&self) -> u64 {
         // The same clock as for the pauses of a trial: it goes on while the machine is suspended.
-        let now = rustix::time::clock_gettime(stackrace_engine::system::BOOT_CLOCK);
+        let now = rustix::time::clock_gettime(stackrace_system::BOOT_CLOCK);
         count_ns(now)
     }
 

@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, statat, unlinkat};
-use stackrace_engine::memory::AlignedMemory;
+use stackrace_system::memory::AlignedMemory;
 
 type Done<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -15,11 +15,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::time::{ClockId, clock_gettime};
 use stackrace_engine::clock::FastClock;
 use stackrace_engine::content::{ContentPool, POOL_BYTES};
-use stackrace_engine::draw::Draw;
-use stackrace_engine::memory::AlignedMemory;
 use stackrace_engine::recorder::Recorder;
 use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
 use stackrace_engine::{Control, Op, PhaseOutcome, lay_out, run};
+use stackrace_system::draw::Draw;
+use stackrace_system::memory::AlignedMemory;
 
 type Failable<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -15,9 +15,9 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::monotonic_ns;
-use crate::cpu::Cpu;
 use crate::progress::Progress;
+use stackrace_system::cpu::Cpu;
+use stackrace_system::monotonic_ns;
 
 /// Sleep of a waiting worker before it looks for a stop of the phase.
 const LOOK: Duration = Duration::from_millis(10);

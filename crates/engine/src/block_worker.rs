@@ -7,13 +7,13 @@ use crate::io::sync::sync_file;
 use crate::io::{IoDevice, IoFailure};
 use crate::outcome::Op;
 use crate::pace::Pacer;
-use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
 use crate::shape::{BlockStep, OpSequence};
 use crate::spec::{Durability, Fresh, Spec};
 use crate::target::freshen;
 use crate::verify::ContentMismatch;
 use crate::watch::{Finish, PhaseWatch};
+use stackrace_system::sleep_ns;
 
 /// Pause before an operation on bytes in use tries again, ns.
 const HELD_PAUSE_NS: u64 = 10_000;

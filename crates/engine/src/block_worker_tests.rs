@@ -7,12 +7,13 @@ use rustix::io::Errno;
 use super::*;
 use crate::clock::FastClock;
 use crate::control::Control;
-use crate::draw::Draw;
 use crate::pace::{Eager, Scheduled};
-use crate::pacing::{Schedule, sleep_ns};
+use crate::pacing::Schedule;
 use crate::shape::WorkerShare;
 use crate::spec::{Content, IoEngine, IoTarget, Stop};
 use crate::watch::spin_ns;
+use stackrace_system::draw::Draw;
+use stackrace_system::sleep_ns;
 
 /// Errors that a device, file system, quota or server may return in the middle of a phase.
 pub(crate) const STORAGE_ERRORS: [Errno; 9] = [

@@ -17,7 +17,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
 
 use crate::control::Control;
 use crate::descriptors::with_own_table;
@@ -293,11 +292,6 @@ fn open(path: &Path, flags: OFlags, op: Op) -> Result<OwnedFd, OpError> {
     // Of use only where the flags create the file.
     let mode = Mode::from_raw_mode(0o600);
     openat(CWD, path, flags | OFlags::CLOEXEC, mode).map_err(|errno| fault(op, path, errno))
-}
-
-/// The error for a lack of memory.
-fn no_memory(op: Op, path: &Path, error: &crate::StartError) -> OpError {
-    refusal(op, path, Errno::NOMEM, error.to_string())
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use crate::content::{FileContent, UNIT};
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
-use crate::system::{file_system_kind, syncfs};
 use crate::worker_pool::{Halt, Worker, fault, refusal};
+use stackrace_system::{file_system_kind, syncfs};
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.
 pub(crate) const BUFFER_BYTES: usize = UNIT;

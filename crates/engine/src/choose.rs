@@ -5,9 +5,9 @@ use rustix::io::Errno;
 
 use crate::error::StartError;
 use crate::io::uring;
-use crate::memory::AlignedMemory;
 use crate::spec::{IoEngine, Spec};
-use crate::system::{direct, read_without_waiting};
+use stackrace_system::memory::AlignedMemory;
+use stackrace_system::{direct, read_without_waiting};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
 pub(crate) const WORKERS_MAX: u32 = 1024;

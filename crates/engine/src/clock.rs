@@ -12,7 +12,7 @@
 
 use std::sync::OnceLock;
 
-use rustix::time::{ClockId, clock_gettime};
+use stackrace_system::{monotonic_ns, sleep_ns};
 
 /// The counter's rate is measured over an interval this many times as long as the uncertainty of
 /// its two readings. The error is then 50 parts in a million, a twentieth of a histogram's
@@ -36,13 +36,6 @@ struct Pair {
     ns: u64,
     /// Largest distance between the two readings, ns.
     doubt_ns: u64,
-}
-
-/// Nanoseconds of the monotonic clock.
-pub(crate) fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    // The monotonic clock starts near zero at boot: it is neither negative nor beyond 584 years.
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 /// The time-stamp counter.
@@ -138,7 +131,7 @@ impl Calibration {
         if let Some(first) = self.first {
             let mut last = Pair::read();
             while let Some(left_ns) = first.left_ns(last) {
-                crate::pacing::sleep_ns(left_ns);
+                sleep_ns(left_ns);
                 last = Pair::read();
             }
             let ticks = u128::from(last.ticks.saturating_sub(first.ticks)).max(1);
@@ -287,7 +280,7 @@ mod tests {
     #[test]
     fn both_clocks_show_the_same_time() {
         let clock = FastClock::calibrated();
-        crate::pacing::sleep_ns(20_000_000);
+        sleep_ns(20_000_000);
         let apart = clock.disagreement();
         assert!(
             apart < 0.001,

@@ -1,11 +1,12 @@
 //! Progress of a running phase, and the signal to stop it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::alternation::AlternationSeat;
-use crate::clock::monotonic_ns;
-use crate::pacing::sleep_ns;
-use crate::system::wake_precisely;
+use stackrace_system::monotonic_ns;
+use stackrace_system::sleep_ns;
+use stackrace_system::wake_precisely;
 
 /// Shared between the engine's threads and the caller.
 ///
@@ -14,7 +15,7 @@ use crate::system::wake_precisely;
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to end the phase as soon as outstanding operations complete.
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
     /// Operations completed so far, for display only.
     pub ops: AtomicU64,
     /// Bytes moved so far, for display only.
@@ -42,6 +43,14 @@ const WATCHED_NS: u64 = 30_000;
 const SLEEP_NS: u64 = 5_000_000;
 
 impl Control {
+    /// The control of a phase that ends when this flag is set.
+    pub fn ended_by(stop: Arc<AtomicBool>) -> Self {
+        Self {
+            stop,
+            ..Self::default()
+        }
+    }
+
     /// Returns true if the phase was asked to end.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

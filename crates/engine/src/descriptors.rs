@@ -27,7 +27,7 @@ const STANDARD_ERROR: RawFd = 2;
 pub(crate) unsafe fn own_table(keep: &[OwnedFd]) {
     // SAFETY: by this function's contract the thread uses no descriptor but those of `keep`, whose
     // numbers mean the same files in the copy. What it opens later it does not hand to another.
-    if unsafe { crate::system::unshare_descriptors() }.is_err() {
+    if unsafe { stackrace_system::unshare_descriptors() }.is_err() {
         return;
     }
     let keep: HashSet<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::limit::{words, words_at};
 use crate::outcome::OpError;
-use crate::shown::ShownPath;
+use stackrace_system::limit::{words, words_at};
+use stackrace_system::memory::NoMemory;
+use stackrace_system::shown::ShownPath;
 
 /// The phase could not begin. Nothing was measured.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -52,16 +53,11 @@ pub enum StartError {
         disabled: Option<u8>,
     },
     /// The system has no io_uring.
-    #[error("{}", crate::system::lacking("io_uring"))]
+    #[error("{}", stackrace_system::lacking("io_uring"))]
     NoRing,
     /// Buffers could not be had.
-    #[error("cannot have {bytes} bytes of buffers: {}", words(*errno))]
-    Memory {
-        /// Amount that was asked for, bytes.
-        bytes: usize,
-        /// Error of the system (raw errno).
-        errno: i32,
-    },
+    #[error(transparent)]
+    Memory(#[from] NoMemory),
     /// A thread could not be started.
     #[error("cannot start a thread: {}", words(*errno))]
     Thread {
@@ -86,7 +82,7 @@ impl StartError {
         let errno = match self {
             Self::Open { errno, .. }
             | Self::Preallocate { errno, .. }
-            | Self::Memory { errno, .. }
+            | Self::Memory(NoMemory { errno, .. })
             | Self::Thread { errno } => *errno,
             Self::LayOut(error) => error.errno,
             Self::Spec { .. } | Self::DirectRefused { .. } | Self::Ring { .. } | Self::NoRing => 0,
@@ -124,7 +120,7 @@ impl StartError {
                     .to_owned()
             }
             Self::NoRing => "use the sync engine".to_owned(),
-            Self::Memory { .. } => {
+            Self::Memory(_) => {
                 "lower the queue depth, the number of threads or the block size".to_owned()
             }
             Self::Thread { .. } => {

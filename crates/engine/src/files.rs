@@ -33,13 +33,12 @@ use rustix::io::Errno;
 
 use crate::calls::flush;
 use crate::control::Control;
-use crate::draw::{derive, unit};
 use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::shape::Permutation;
 use crate::spec::Content;
-use crate::system;
 use crate::worker_pool::{ClosingWork, Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
 use name::{NameBuffer, NameKind, directory_name};
+use stackrace_system::draw::{derive, unit};
 
 mod directories;
 mod entries;
@@ -70,10 +69,10 @@ pub enum AtEnd {
 impl AtEnd {
     /// Refuses what this system cannot do, before anything is touched at `path`.
     pub(crate) fn check(self, path: &Path) -> Result<(), OpError> {
-        if self == AtEnd::Return || system::FLUSHES_AND_COPIES {
+        if self == AtEnd::Return || stackrace_system::FLUSHES_AND_COPIES {
             return Ok(());
         }
-        let what = system::lacking("a call that flushes one file system (syncfs)");
+        let what = stackrace_system::lacking("a call that flushes one file system (syncfs)");
         let detail = format!("{what}; end without it (sync-at-end = false)");
         Err(refusal(Op::Fsync, path, Errno::OPNOTSUPP, detail))
     }
@@ -301,7 +300,7 @@ impl FileSet {
         let mut all = self.open(op)?.0;
         if self.directories <= DESCRIPTORS_MAX {
             // A place is enough to look names up from, and needs no right to read the directory.
-            let flags = system::PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let flags = stackrace_system::PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             for path in self.directory_paths() {
                 let name = path.file_name().unwrap_or_default();
                 let fd = openat(&all[0], name, flags, Mode::empty());

@@ -4,8 +4,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Calibration, FastClock};
 use crate::control::Control;
-use crate::cpu::Cpu;
 use crate::error::StartError;
+use stackrace_system::cpu::Cpu;
 
 /// Holds all workers until everything is set up, then starts them at once.
 #[derive(Default)]

@@ -11,8 +11,8 @@ use crate::control::Control;
 use crate::error::StartError;
 use crate::io::sync::sync_file;
 use crate::outcome::{Op, OpError};
-use crate::retry::again;
 use crate::spec::{Content, IoTarget};
+use stackrace_system::retry::again;
 
 /// Bytes of one write.
 const PIECE_BYTES: usize = 1 << 20;

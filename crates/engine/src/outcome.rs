@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 
 use crate::alternation::AlternatedPart;
-use crate::shown::ShownPath;
+use stackrace_system::shown::ShownPath;
 
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,6 +193,7 @@ impl OpOutcome {
         if latency_ns > LATENCY_NS_MAX {
             self.saturated += 1;
         }
+        // At the upper bound then: a stall of days still counts among the slowest.
         self.latency.saturating_record(latency_ns);
     }
 
@@ -276,7 +277,7 @@ impl OpError {
         match self.detail.as_str() {
             "" => format!(
                 " failed: {}",
-                crate::limit::words_at(self.errno, &self.path)
+                stackrace_system::limit::words_at(self.errno, &self.path)
             ),
             detail => format!(": {detail}"),
         }
@@ -333,6 +334,7 @@ impl ReplayResults {
     pub(crate) fn add(&mut self, other: Self) {
         self.calls += other.calls;
         self.differing += other.differing;
+        // Of several threads any first one will do: their order in time is not kept.
         self.first = self.first.take().or(other.first);
     }
 }
@@ -446,6 +448,7 @@ impl PhaseOutcome {
             elapsed_ns,
             cpu_user_ns: 0,
             cpu_system_ns: 0,
+            // Left empty rather than guessed: from outside, single operations cannot be seen.
             ops: Vec::new(),
             threads: Vec::new(),
             lateness: None,
@@ -476,6 +479,7 @@ impl PhaseOutcome {
     /// Adds a phase that followed this one, as if both were one: what lay between them is left out.
     pub fn followed_by(&mut self, next: PhaseOutcome) {
         self.ended = next.ended;
+        // Weighted by time: a long phase says more of the depth than a short one.
         let outstanding = |phase: &Self| phase.depth_achieved * phase.elapsed_ns as f64;
         let both = outstanding(self) + outstanding(&next);
         self.elapsed_ns += next.elapsed_ns;
@@ -484,6 +488,7 @@ impl PhaseOutcome {
         self.cpu_system_ns += next.cpu_system_ns;
         for op in next.ops {
             match self.ops.iter_mut().find(|own| own.op == op.op) {
+                // Histograms add up exactly, so that a percentile of both is that of all their operations.
                 Some(own) => own.merge(&op),
                 None => self.ops.push(op),
             }
@@ -492,8 +497,10 @@ impl PhaseOutcome {
         self.unissued += next.unissued;
         self.verified_bytes += next.verified_bytes;
         self.series.extend(next.series);
+        // The first error explains what follows it.
         self.error = self.error.take().or(next.error);
         self.short += next.short;
+        // The worse one: a doubt about the clock does not average out.
         self.clock_error = self.clock_error.max(next.clock_error);
         self.clock_back += next.clock_back;
         // Of one phase alone; of several they would need its place in time.

@@ -10,10 +10,7 @@
 //!
 //! Units: nanoseconds since the phase began; operations per second.
 
-use rustix::thread::NanosleepRelativeResult;
-use rustix::time::Timespec;
-
-use crate::draw::{Draw, unit};
+use stackrace_system::draw::{Draw, unit};
 
 const NS_PER_SECOND: f64 = 1e9;
 /// Most Poisson arrivals that are counted one by one. More are estimated from the rate; the error
@@ -123,21 +120,6 @@ fn gap_ns(per_second: f64) -> f64 {
 pub(crate) fn exponential(mean: f64, random: u64) -> f64 {
     // 1 - [0, 1) is never zero, whose logarithm would be infinite.
     -(1.0 - unit(random)).ln() * mean
-}
-
-/// Sleeps for about this long; shorter if a signal arrives.
-pub(crate) fn sleep_ns(ns: u64) {
-    let request = Timespec {
-        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: (ns % 1_000_000_000) as _,
-    };
-    match rustix::thread::nanosleep(&request) {
-        // Every caller reads the clock again, so neither a signal nor an error makes an operation
-        // start early.
-        NanosleepRelativeResult::Ok
-        | NanosleepRelativeResult::Interrupted(_)
-        | NanosleepRelativeResult::Err(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! Two things differ. Files are created with `O_EXCL`, so that no existing file is overwritten. A
 //! failed operation ends the run, where PostMark prints a line and goes on.
 
+mod asked;
 mod counts;
 mod stream;
 mod table;
@@ -158,49 +159,6 @@ impl PostMarkPlan {
             written_as_float: run.written_as_float,
         })
     }
-
-    fn check(&self) -> Result<(), OpError> {
-        let wrong = if self.locations.is_empty() {
-            "there is no location"
-        } else if self.locations.iter().any(|location| location.weight == 0) {
-            "a location has no weight"
-        } else if !(1..=FILES_MAX).contains(&self.files) {
-            "the number of files is out of PostMark's range"
-        } else if self.size_low == 0 || self.size_high < self.size_low || self.size_high > SIZE_MAX
-        {
-            "the file sizes are out of range"
-        } else if self.read_block == 0 || self.write_block == 0 {
-            "a block size is 0"
-        } else if self.total_weight().is_none() {
-            "the sum of the locations' weights is too large"
-        } else {
-            return Ok(());
-        };
-        Err(refusal(Op::Create, &self.root(), Errno::INVAL, wrong))
-    }
-
-    fn root(&self) -> PathBuf {
-        self.locations
-            .first()
-            .map_or_else(PathBuf::new, |location| location.path.clone())
-    }
-
-    fn total_weight(&self) -> Option<u32> {
-        let weights = self.locations.iter().map(|location| location.weight);
-        weights.into_iter().try_fold(0, u32::checked_add)
-    }
-
-    /// Every subdirectory.
-    fn directories(&self) -> impl Iterator<Item = PathBuf> {
-        let count = if self.subdirectories > 1 {
-            self.subdirectories
-        } else {
-            0
-        };
-        self.locations.iter().flat_map(move |location| {
-            (0..count).map(move |number| location.path.join(format!("s{number}")))
-        })
-    }
 }
 
 /// The state of a run.
@@ -276,6 +234,7 @@ impl<'a> PostMarkRun<'a> {
     }
 
     fn make_directories(&mut self) -> Result<(), OpError> {
+        // PostMark says so only where there is a directory to make.
         for (number, path) in self.plan.directories().enumerate() {
             if number == 0 {
                 (self.notice)(PostMarkProgress::MakingDirectories);
@@ -305,6 +264,7 @@ impl<'a> PostMarkRun<'a> {
             PostMarkRun::delete_all,
         ]) {
             let counts = part(self, worker)?;
+            // Inside the part it belongs to: what is written late is part of its time.
             for (handle, location) in self.handles.iter().zip(&self.plan.locations) {
                 flush(worker, handle, &location.path)?;
             }
@@ -338,6 +298,7 @@ impl<'a> PostMarkRun<'a> {
             worker.proceed()?;
             if self.table.is_empty() {
                 self.out_of_files = true;
+                // PostMark ends its transactions here, and reports those it did.
                 (self.notice)(PostMarkProgress::OutOfFiles);
                 return Ok(counts);
             }
@@ -354,6 +315,7 @@ impl<'a> PostMarkRun<'a> {
     fn transact(&mut self, worker: &mut Worker<'_>, counts: &mut Counts) -> Result<(), Halt> {
         if let Some(bias) = self.plan.bias_read {
             let reads = self.random.below(10) < bias;
+            // Drawn after the choice, as PostMark does: the order of draws decides all that follow.
             let slot = self.table.draw(&mut self.random);
             if reads {
                 self.read(slot, worker, counts)?;
@@ -405,6 +367,7 @@ impl<'a> PostMarkRun<'a> {
             subdirectory,
             size: plan.size_low + self.random.below(plan.size_high - plan.size_low),
         };
+        // In the table before it is written: a create that fails leaves a file to delete.
         self.table.insert(file);
         let (access, mode) = match plan.buffered {
             true => (OFlags::WRONLY, 0o666),
@@ -479,7 +442,7 @@ impl<'a> PostMarkRun<'a> {
         let mut short = 0;
         let done = worker.time(op, || {
             let flags = flags | OFlags::CLOEXEC;
-            let fd = openat(CWD, name, flags, crate::system::permissions(mode))?;
+            let fd = openat(CWD, name, flags, stackrace_system::permissions(mode))?;
             if plan.buffered {
                 if op == Op::Append {
                     rustix::fs::seek(&fd, SeekFrom::End(0))?;

@@ -17,7 +17,6 @@ mod told;
 
 use rustix::io::Errno;
 
-use crate::clock::monotonic_ns;
 use crate::control::Control;
 pub use crate::outcome::PromiseRecord;
 use crate::outcome::{Op, OpError, PhaseOutcome};
@@ -27,6 +26,7 @@ use job::PromisedWork;
 use lay::Handles;
 pub use plan::{Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromisesPlan};
 use sequence::ObjectDraw;
+use stackrace_system::monotonic_ns;
 pub use told::Acknowledged;
 
 /// Writes a row of a database with its new content, and returns when the transaction is committed.
@@ -130,7 +130,7 @@ impl PromisesPlan {
         let outcome = alone(watch, why, |worker| {
             for _ in 0..self.operations {
                 worker.proceed()?;
-                crate::pacing::sleep_ns(self.think_time_ns);
+                stackrace_system::sleep_ns(self.think_time_ns);
                 let (row, generation) = drawn.next();
                 let object = name(row);
                 content.fill(&mut buffer, &object, 0, generation);

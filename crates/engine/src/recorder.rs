@@ -6,9 +6,9 @@
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
-use crate::memory::CachePadded;
 use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 use crate::progress::Progress;
+use stackrace_system::memory::CachePadded;
 
 /// Most steps of a time series: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
@@ -186,6 +186,7 @@ impl Recorder {
     #[inline(always)]
     pub fn served(&mut self, op: Op, service_ns: u64) {
         if let Some(lane) = &mut self.lanes[op as usize]
+            // Only an open loop has one; in a closed loop it would be the latency once more.
             && let Some(service) = &mut lane.0.service
         {
             service.record(service_ns);
@@ -244,6 +245,7 @@ impl Recorder {
             let kinds = recorder.lanes.into_iter().flatten();
             let kinds: Vec<OpOutcome> = kinds.map(|k| k.0).filter(|k| k.count > 0).collect();
             if several && !recorder.closing {
+                // Copies, as the whole takes the originals apart.
                 threads.push((kinds.clone(), recorder.series.clone()));
             }
             for kind in kinds {
@@ -263,6 +265,7 @@ impl Recorder {
         let mut series = series.unwrap_or_else(|| Series::new(slice_ns));
         let threads = threads.into_iter().map(|(ops, part)| ThreadOutcome {
             ops,
+            // A thread that ended early has narrower slices than one that went on.
             series: part.widened_to(series.slice_ns).slices,
         });
         let threads = threads.collect();

@@ -15,11 +15,12 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::calls::FUSE;
-use crate::mapping::Mapping;
 use crate::outcome::{Op, OpError};
-use crate::system::{Advice, fadvise, fdatasync, file_system_kind, syncfs};
 use crate::tree::{EntryKind, scan, scan_as_listed};
 use crate::worker_pool::{errno_of, fault};
+use stackrace_system::extents::{self, Stored};
+use stackrace_system::mapping::Mapping;
+use stackrace_system::{Advice, fadvise, fdatasync, file_system_kind, syncfs};
 
 /// Bytes mapped at once, a multiple of every page size.
 const WINDOW_BYTES: u64 = 1 << 30;
@@ -152,6 +153,25 @@ pub fn resident_bytes_below(root: &Path, files_max: usize) -> Result<(u64, u64),
         let (resident, total) = resident_bytes(&root.join(path))?;
         sum.0 += resident;
         sum.1 += total;
+    }
+    Ok(sum)
+}
+
+/// How the files below a directory are stored, `files_max` of them at most. Symbolic links are not
+/// followed, mount points not entered.
+///
+/// # Errors
+/// A file cannot be opened, its file system does not tell ([`extents::of_file`]), or as [`scan`].
+pub fn stored_below(root: &Path, files_max: usize) -> Result<Stored, OpError> {
+    let mut sum = Stored::default();
+    let entries = scan(root)?.entries;
+    let files = entries
+        .iter()
+        .filter(|entry| matches!(entry.kind, EntryKind::File { .. }));
+    for entry in files.take(files_max) {
+        let path = root.join(&entry.path);
+        let stored = extents::of_file(&path).map_err(|errno| fault(Op::Stat, &path, errno))?;
+        sum.add(stored);
     }
     Ok(sum)
 }

@@ -21,10 +21,10 @@ use crate::block_worker::BlockWorker;
 use crate::io::IoFailure;
 use crate::outcome::Op;
 use crate::pace::Pacer;
-use crate::pacing::sleep_ns;
 use crate::shape::BlockStep;
 use crate::verify::ContentMismatch;
 use crate::watch::Finish;
+use stackrace_system::sleep_ns;
 
 /// A queue that refuses (EAGAIN, EBUSY) this often in a row without completing anything fails the
 /// phase. The pause between attempts is [`REFUSAL_PAUSE_NS`].

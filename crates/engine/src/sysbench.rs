@@ -17,10 +17,10 @@ use rustix::io::Errno;
 use crate::control::Control;
 use crate::error::StartError;
 use crate::outcome::{Op, OpOutcome, PhaseOutcome};
-use crate::shown::ShownPath;
 use crate::worker_pool::{PhaseOptions, Worker, WorkerPool};
 use job::Job;
 use requests::RequestSource;
+use stackrace_system::shown::ShownPath;
 use transfer::SysbenchFiles;
 
 pub use live::{BUCKETS, LiveCounters, bucket_ms, bucket_of};

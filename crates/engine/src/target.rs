@@ -6,9 +6,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::StartError;
-use crate::retry::again;
 use crate::spec::{Fresh, IoEngine, IoTarget, Spec};
-use crate::system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, fallocate};
+use stackrace_system::retry::again;
+use stackrace_system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, fallocate};
 
 /// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {

@@ -16,8 +16,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, readlinkat};
 
 use crate::outcome::{Op, OpError};
-use crate::system::statx;
 use crate::worker_pool::fault;
+use stackrace_system::statx;
 use walk::{Descent, Walk, WalkStep};
 
 mod archive;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shown::ShownPath;
+use stackrace_system::shown::ShownPath;
 
 /// A thread of this process that is in a call to storage.
 #[derive(Debug, Clone, PartialEq, Eq)]

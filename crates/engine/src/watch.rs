@@ -4,11 +4,12 @@ use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clock::{FastClock, Readings, monotonic_ns};
+use crate::clock::{FastClock, Readings};
 use crate::control::Control;
-use crate::pacing::sleep_ns;
 use crate::progress::Progress;
 use crate::recorder::Recorder;
+use stackrace_system::monotonic_ns;
+use stackrace_system::sleep_ns;
 
 /// Time between two checks whether to stop, ns.
 const LOOK_NS: u64 = 10_000_000;

@@ -14,12 +14,12 @@ use rustix::io::Errno;
 
 use crate::clock::{Calibration, FastClock, Readings};
 use crate::control::Control;
-use crate::cpu::Cpu;
 use crate::descriptors::own_table;
 use crate::error::StartError;
 use crate::gate::StartGate;
 use crate::outcome::{Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome, mean_outstanding};
 use crate::recorder::Recorder;
+use stackrace_system::cpu::Cpu;
 
 /// A thread publishes its progress after this many operations.
 const BATCH_OPS: u64 = 64;
@@ -51,6 +51,11 @@ pub(crate) fn fault(op: Op, path: &Path, errno: Errno) -> OpError {
         errno,
         detail: String::new(),
     }
+}
+
+/// The error of an operation that memory could not be had for.
+pub(crate) fn no_memory(op: Op, path: &Path, error: impl Into<StartError>) -> OpError {
+    refusal(op, path, Errno::NOMEM, error.into().to_string())
 }
 
 /// The error of an operation that the system allowed but the engine refuses.
@@ -470,7 +475,7 @@ mod tests {
         let work = |worker: &mut Worker<'_>| {
             worker
                 .time::<Halt>(Op::Stat, || {
-                    crate::pacing::sleep_ns(1_000_000);
+                    stackrace_system::sleep_ns(1_000_000);
                     Ok(0)
                 })
                 .map(drop)

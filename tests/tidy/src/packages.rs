@@ -7,7 +7,7 @@ use std::{fs, io};
 use crate::source::SourceFile;
 
 /// Packages whose modules are no rooms. Each is one thing, and names its parts as it likes.
-const WITHOUT_ROOMS: [&str; 3] = ["drives", "engine", "stats"];
+const WITHOUT_ROOMS: [&str; 5] = ["drives", "engine", "stats", "system", "ublk"];
 
 /// A package of the product: the program itself, or a folder of `crates/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -31,7 +31,7 @@ pub fn words_compared(file: &SourceFile) -> Vec<String> {
 }
 
 /// Places whose job is text that others wrote, with what it is. Everything there may be taken apart.
-const FOREIGN: [(&str, &str); 13] = [
+const FOREIGN: [(&str, &str); 15] = [
     (
         "crates/base/src/event/figure.rs",
         "facts of logs from before facts had values",
@@ -44,6 +44,7 @@ const FOREIGN: [(&str, &str); 13] = [
     ("crates/base/src/unit", "amounts as people write them"),
     ("crates/drives/src", "cards and traces of drives"),
     ("crates/engine/src", "what the kernel and its tools print"),
+    ("crates/fio/src", "jobs and reports of fio"),
     ("crates/foundation/src", "what tools of storage print"),
     ("crates/layers/src/stack", "what tools of storage print"),
     ("crates/import/src/import", "files of other tools"),
@@ -57,6 +58,7 @@ const FOREIGN: [(&str, &str); 13] = [
         "files of the kernel, outputs of commands",
     ),
     ("crates/remote/src", "what other machines answer"),
+    ("crates/system/src", "what the kernel prints"),
 ];
 
 /// Methods that look for words in a text, or cut it at them.

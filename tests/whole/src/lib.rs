@@ -17,6 +17,7 @@
 extern crate self as stackrace_afp;
 extern crate self as stackrace_base;
 extern crate self as stackrace_capture;
+extern crate self as stackrace_fio;
 extern crate self as stackrace_foundation;
 extern crate self as stackrace_import;
 extern crate self as stackrace_judge;
@@ -95,6 +96,10 @@ mod stack;
 // crates/import/src
 #[path = "../../../crates/import/src/import/mod.rs"]
 mod import;
+
+// crates/fio/src
+#[path = "../../../crates/fio/src/fio/mod.rs"]
+mod fio;
 
 // crates/load/src
 #[path = "../../../crates/load/src/programs/mod.rs"]

@@ -371,6 +371,17 @@ pub struct StoredBytes {
     pub encoded_bytes: u64,
 }
 
+impl From<stackrace_system::extents::Stored> for StoredBytes {
+    fn from(stored: stackrace_system::extents::Stored) -> Self {
+        Self {
+            bytes: stored.bytes,
+            hole_bytes: stored.hole_bytes,
+            unwritten_bytes: stored.unwritten_bytes,
+            encoded_bytes: stored.encoded_bytes,
+        }
+    }
+}
+
 /// A trial whose program did not run for more than this share of the measured part is not counted.
 pub const AWAY_SHARE: f64 = 0.05;
 

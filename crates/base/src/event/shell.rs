@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use stackrace_engine::shown::is_no_name;
+use stackrace_system::shown::is_no_name;
 
 /// A command as it can be pasted into a shell, where every word means the same, on one line.
 pub fn shell<W: AsRef<OsStr>>(argv: &[W]) -> String {

@@ -99,7 +99,7 @@ fn has_owners(dir: &OwnDir) -> bool {
         0x5346_544e, // NTFS
         0x7366_746e, // NTFS3
     ];
-    let kind = stackrace_engine::system::file_system_kind(&dir.handle);
+    let kind = stackrace_system::file_system_kind(&dir.handle);
     kind.is_ok_and(|kind| !WITHOUT.contains(&kind.into()))
 }
 

@@ -21,7 +21,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use stackrace_engine::system::{self, PLACE_ONLY, mode_of};
+use stackrace_system::{PLACE_ONLY, mode_of};
 
 pub use error::OwnError;
 
@@ -487,7 +487,7 @@ impl OwnDir {
             Err(Errno::NOENT) => return Ok(()),
             Err(error) => return Err(self.not_opened(name, &path, error)),
         };
-        let device = system::device_of(&stat(&root, &path)?);
+        let device = stackrace_system::device_of(&stat(&root, &path)?);
         // The name may be another directory's when it is removed: that one has to be empty, too.
         empty(root.as_fd(), device, DEPTH_MAX).map_err(failed)?;
         self.remove_dir(name)
@@ -580,14 +580,14 @@ fn empty(directory: BorrowedFd<'_>, device: u64, depth_left: u32) -> io::Result<
             continue;
         }
         // A mount, which is not the program's own to empty.
-        if system::device_of(&found) != device {
+        if stackrace_system::device_of(&found) != device {
             return Err(io::Error::other(format!(
                 "{} lies on another file system",
                 name.to_string_lossy()
             )));
         }
         let below = open_below(directory, &name)?;
-        if system::device_of(&rustix::fs::fstat(&below)?) != device {
+        if stackrace_system::device_of(&rustix::fs::fstat(&below)?) != device {
             return Err(io::Error::other("a directory was swapped on the way"));
         }
         empty(below.as_fd(), device, depth_left - 1)?;

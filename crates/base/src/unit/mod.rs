@@ -9,8 +9,8 @@ mod whole;
 
 pub use far::{far, far_rounded};
 pub use rounded::{Rounded, decimals, percent, percent_rounded};
-pub use stackrace_engine::limit::InWords;
-pub use stackrace_engine::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
+pub use stackrace_system::limit::InWords;
+pub use stackrace_system::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
 pub use whole::whole_time;
 
 /// The reason for which a text is no amount, time or share. Shown, it is one sentence.

@@ -3,12 +3,13 @@
 use std::hint::black_box;
 
 use super::data_files::DataFiles;
-use super::{BonniePlan, BonnieRun, BonnieVersion, no_memory};
+use super::{BonniePlan, BonnieRun, BonnieVersion};
 use crate::content::{ContentPool, POOL_BYTES};
-use crate::memory::AlignedMemory;
+use crate::error::StartError;
 use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::spec::Content;
-use crate::worker_pool::{Halt, Worker};
+use crate::worker_pool::{Halt, Worker, no_memory};
+use stackrace_system::memory::AlignedMemory;
 
 /// The stream buffer of 1.03: the C library's size on file systems with 4 KiB blocks.
 const STREAM_BYTES: usize = 4096;
@@ -27,13 +28,15 @@ enum ChunkSource {
 impl ChunkSource {
     fn new(plan: &BonniePlan, stream: u32) -> Result<ChunkSource, OpError> {
         let made = if plan.content == Content::Zero {
-            AlignedMemory::new(plan.chunk).map(|memory| ChunkSource::Changing { memory, index: 0 })
+            AlignedMemory::new(plan.chunk)
+                .map(|memory| ChunkSource::Changing { memory, index: 0 })
+                .map_err(StartError::from)
         } else {
             let blocks = plan.chunk..=plan.chunk;
             ContentPool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)
                 .map(ChunkSource::Pool)
         };
-        made.map_err(|error| no_memory(Op::Write, &plan.directory, &error))
+        made.map_err(|error| no_memory(Op::Write, &plan.directory, error))
     }
 
     /// The next chunk.
@@ -61,7 +64,7 @@ fn change(chunk: &mut [u8], index: &mut usize) {
 impl BonnieRun<'_> {
     /// Room for one chunk, aligned for direct I/O.
     fn room(&self, bytes: usize) -> Result<AlignedMemory, OpError> {
-        AlignedMemory::new(bytes).map_err(|error| no_memory(Op::Read, &self.plan.directory, &error))
+        AlignedMemory::new(bytes).map_err(|error| no_memory(Op::Read, &self.plan.directory, error))
     }
 
     /// One character after the other; what is measured as one operation is a chunk of them.

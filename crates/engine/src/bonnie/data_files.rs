@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use super::{BonniePlan, BonnieVersion, FILE_BYTES, open};
 use crate::calls::close;
 use crate::outcome::{Op, OpError};
-use crate::system::direct;
 use crate::worker_pool::{Halt, Worker, fault, refusal};
+use stackrace_system::direct;
 
 /// Open data files with one position over all of them.
 pub(super) struct DataFiles {

@@ -9,12 +9,12 @@ use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat, symlink
 use rustix::io::Errno;
 
 use super::names::{self, FileName, NameStyle};
-use super::{BonniePlan, BonnieRun, BonnieVersion, FileKind, no_memory, open};
+use super::{BonniePlan, BonnieRun, BonnieVersion, FileKind, open};
 use crate::calls::close;
 use crate::content::{ContentPool, POOL_BYTES};
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system::RawDir;
-use crate::worker_pool::{Halt, Worker, errno_of, fault, refusal};
+use crate::worker_pool::{Halt, Worker, errno_of, fault, no_memory, refusal};
+use stackrace_system::RawDir;
 
 /// Bytes of directory entries fetched at once, as the C library does.
 const ENTRIES_BYTES: usize = 32 << 10;
@@ -201,7 +201,7 @@ impl BonnieRun<'_> {
         let (plan, blocks) = (self.plan, 1..=self.plan.file_chunk);
         let stream = FILES + style as u32;
         ContentPool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)
-            .map_err(|error| no_memory(Op::Create, &plan.directory, &error))
+            .map_err(|error| no_memory(Op::Create, &plan.directory, error))
     }
 
     /// Removes the data files, which are no longer needed, and makes the directories.

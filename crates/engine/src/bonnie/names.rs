@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{BonniePlan, BonnieVersion};
-use crate::draw::{Draw, derive};
+use stackrace_system::draw::{Draw, derive};
 
 /// Bytes of the longest name: `00000/`, ten digits, twelve characters, the zero byte behind it; in
 /// 1.03 a number above seven digits is no longer than that.

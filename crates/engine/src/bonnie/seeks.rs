@@ -6,7 +6,7 @@
 //! left when it is divided by the number of chunks. As that number is even, only even chunks are
 //! ever updated.
 
-use crate::limit::InWords;
+use stackrace_system::limit::InWords;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 
@@ -14,11 +14,11 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::data_files::DataFiles;
-use super::{BonniePlan, BonnieRun, BonnieVersion, FILE_BYTES, UPDATE_EVERY, no_memory};
-use crate::draw::{Draw, derive};
-use crate::memory::AlignedMemory;
+use super::{BonniePlan, BonnieRun, BonnieVersion, FILE_BYTES, UPDATE_EVERY};
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::worker_pool::{Halt, Worker, WorkerPool, errno_of, fault, refusal};
+use crate::worker_pool::{Halt, Worker, WorkerPool, errno_of, fault, no_memory, refusal};
+use stackrace_system::draw::{Draw, derive};
+use stackrace_system::memory::AlignedMemory;
 
 /// Purposes of the seed for the tickets, and for the seekers of 1.03.
 const TICKETS: u64 = 0x7469_636b_6574_0000;
@@ -213,7 +213,7 @@ impl BonnieRun<'_> {
         let mut parts = Vec::new();
         for (number, files) in files.chunks(each).enumerate() {
             let room = AlignedMemory::new(plan.chunk)
-                .map_err(|error| no_memory(Op::Read, &plan.directory, &error))?;
+                .map_err(|error| no_memory(Op::Read, &plan.directory, error))?;
             parts.push(Seeker {
                 plan,
                 files,

@@ -1,9 +1,9 @@
 //! The pool random content is taken from, and the content of whole files.
 
-use crate::draw::{Draw, derive, scramble, unit};
 use crate::error::StartError;
-use crate::memory::{ALIGNMENT, AlignedMemory, round_up};
 use crate::spec::Content;
+use stackrace_system::draw::{Draw, derive, scramble, unit};
+use stackrace_system::memory::{ALIGNMENT, AlignedMemory, round_up};
 
 /// Bytes between two stamps: the smallest block any storage layer compares.
 pub const SECTOR: usize = 512;

@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use super::pool::{ContentPool, FileContent, POOL_BYTES};
 use crate::error::StartError;
-use crate::memory::AlignedMemory;
 use crate::spec::Content;
-use crate::system::thread_cpu_ns;
+use stackrace_system::memory::AlignedMemory;
+use stackrace_system::thread_cpu_ns;
 
 /// Sizes of one write that are measured, bytes.
 const BLOCKS: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];

@@ -10,8 +10,8 @@ use super::name::{NameBuffer, directory_name};
 use super::{EntryPath, FileSet, Pass, RenameTo};
 use crate::calls::close;
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system::RawDir;
 use crate::worker_pool::{fault, refusal};
+use stackrace_system::RawDir;
 
 /// Bytes of directory entries asked for at once, as glibc does.
 const ROOM_BYTES: usize = 32 << 10;

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use super::name::{NameBuffer, NameKind};
 use super::{EntryPath, FileSet, Pass};
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system::{StatxFlags, statx};
 use crate::worker_pool::fault;
+use stackrace_system::{StatxFlags, statx};
 
 impl FileSet {
     /// Asks for the attributes of every file, one [`Op::Stat`] each.

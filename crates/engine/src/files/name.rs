@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::draw::scramble;
+use stackrace_system::draw::scramble;
 
 /// Bytes of `d000000/`, which stand before a file's name where the look-up begins at the root.
 const HOME_BYTES: usize = 8;

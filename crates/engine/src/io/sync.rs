@@ -8,11 +8,11 @@ use std::os::fd::OwnedFd;
 
 use super::{IoDevice, IoFailure};
 use crate::content::ContentPool;
-use crate::memory::AlignedMemory;
 use crate::outcome::Op;
-use crate::retry::again;
 use crate::shape::BlockStep;
 use crate::verify::Slots;
+use stackrace_system::memory::AlignedMemory;
+use stackrace_system::retry::again;
 
 /// Reads by `pread`, writes by `pwrite`.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Slots for Sync<'_> {
 pub(crate) fn sync_file(file: &OwnedFd, data_only: bool) -> rustix::io::Result<()> {
     again(|| {
         if data_only {
-            crate::system::fdatasync(file)
+            stackrace_system::fdatasync(file)
         } else {
             rustix::fs::fsync(file)
         }

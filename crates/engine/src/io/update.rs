@@ -4,10 +4,10 @@ use std::os::fd::OwnedFd;
 
 use super::sync::sync_file;
 use super::{IoDevice, IoFailure};
-use crate::memory::AlignedMemory;
 use crate::outcome::Op;
-use crate::retry::again;
 use crate::shape::BlockStep;
+use stackrace_system::memory::AlignedMemory;
+use stackrace_system::retry::again;
 
 /// Reads by `pread`; writes by `pread`, another value in one byte, and `pwrite`.
 #[derive(Debug)]

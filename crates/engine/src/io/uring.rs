@@ -8,12 +8,12 @@ use rustix::io::Errno;
 
 use crate::content::ContentPool;
 use crate::error::StartError;
-use crate::memory::{AlignedMemory, round_up};
 use crate::outcome::Op;
-use crate::pacing::sleep_ns;
 use crate::ring::{Ring, Wait};
 use crate::shape::BlockStep;
 use crate::verify::Slots;
+use stackrace_system::memory::{AlignedMemory, round_up};
+use stackrace_system::sleep_ns;
 
 /// Longest pause where the kernel cannot wait with a time limit (before 5.11), ns.
 const BLIND_PAUSE_NS: u64 = 50_000;

@@ -45,6 +45,7 @@ impl FileTable {
     /// Puts a file into the slot after the one taken last if that is free, else into the first
     /// free one.
     pub(super) fn insert(&mut self, file: PostMarkFile) {
+        // The rover may stand past the end: then there is no next slot.
         let next = match self.slots.get(self.rover) {
             Some(None) => Some(self.rover),
             _ => self.slots.iter().position(Option::is_none),
@@ -60,6 +61,7 @@ impl FileTable {
     pub(super) fn draw(&self, random: &mut Twister) -> usize {
         debug_assert!(!self.is_empty(), "drawing would never end");
         loop {
+            // Each miss is a draw too: fewer files mean more draws, as with PostMark.
             let slot = random.below(self.slots.len() as u32) as usize;
             if self.slots[slot].is_some() {
                 return slot;
@@ -77,6 +79,7 @@ impl FileTable {
     /// Empties a slot; what was in it.
     pub(super) fn remove(&mut self, slot: usize) -> Option<PostMarkFile> {
         let file = self.slots[slot].take();
+        // Its last sweep goes over all slots, empty ones too.
         self.count -= usize::from(file.is_some());
         file
     }

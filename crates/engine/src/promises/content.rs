@@ -6,8 +6,8 @@
 use twox_hash::XxHash3_64;
 
 use crate::content::SECTOR;
-use crate::draw::derive;
 use crate::verify::sector::{Label, Sector, Stamp, sectors_mut};
+use stackrace_system::draw::derive;
 
 /// The content of a sector of 512 bytes, by what it says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -11,10 +11,10 @@ use super::plan::{Idiom, PromisesPlan};
 use super::sequence::{NextOperation, Sequence};
 use super::told::Acknowledged;
 use crate::calls::close;
-use crate::clock::monotonic_ns;
 use crate::outcome::{Op, PromiseRecord};
-use crate::system::fdatasync;
 use crate::worker_pool::{Halt, Worker, fault};
+use stackrace_system::fdatasync;
+use stackrace_system::monotonic_ns;
 
 const MAKE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
@@ -41,7 +41,7 @@ impl PromisedWork<'_> {
             // A removal follows at once: it is part of taking in the message before.
             if next.op != Op::Unlink {
                 worker.proceed()?;
-                crate::pacing::sleep_ns(plan.think_time_ns);
+                stackrace_system::sleep_ns(plan.think_time_ns);
                 let place = (next.object.as_str(), next.offset);
                 self.content
                     .fill(&mut buffer, place.0, place.1, next.generation);

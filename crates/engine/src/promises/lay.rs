@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use super::content::PromisedContent;
 use super::plan::{Idiom, PromisesPlan};
 use crate::outcome::{Op, OpError, PromiseRecord};
-use crate::system::syncfs;
 use crate::target::durable_on_return;
 use crate::worker_pool::fault;
+use stackrace_system::syncfs;
 
 /// Directories, each used by some idioms only.
 pub(super) const AT_REST: &str = "at-rest";

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::lay::{ACTIVE, FILES, document};
 use super::plan::{DRAWS, Idiom, PromisesPlan};
-use crate::draw::Draw;
 use crate::outcome::{Op, PromiseRecord};
+use stackrace_system::draw::Draw;
 
 /// The operation that a thread does next, and to what.
 pub(super) struct NextOperation {

@@ -12,9 +12,9 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::files::{HeldFile, OpenFiles};
 use super::step::ReplayCall;
-use crate::mapping::Mapping;
-use crate::memory::AlignedMemory;
-use crate::system::{permissions, syncfs};
+use stackrace_system::mapping::Mapping;
+use stackrace_system::memory::AlignedMemory;
+use stackrace_system::{permissions, syncfs};
 
 /// Longest piece of a read or write; longer ones are made in pieces.
 pub(super) const PIECE: usize = 4 << 20;

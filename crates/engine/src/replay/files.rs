@@ -32,6 +32,7 @@ impl OpenFiles {
     pub(super) fn of<'a>(count: u32, calls: impl Iterator<Item = &'a ReplayCall>) -> Self {
         let mut left = vec![0; count as usize + 1];
         for file in calls.filter_map(ReplayCall::file) {
+            // A number beyond the list was refused when the trace was compiled.
             if let Some(uses) = left.get_mut(file as usize) {
                 *uses += 1;
             }
@@ -44,6 +45,7 @@ impl OpenFiles {
 
     /// Keeps what was opened.
     pub(super) fn put(&self, file: u32, descriptor: i32) {
+        // Read by other threads, which the order has made wait for this step.
         self.descriptors[file as usize].store(descriptor, Ordering::Release);
     }
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::files::{HeldFile, OpenFiles};
 use super::step::ReplayCall;
-use crate::memory::AlignedMemory;
+use stackrace_system::memory::AlignedMemory;
 
 pub(super) const PIECE: usize = 4 << 20;
 

@@ -67,6 +67,7 @@ impl OrderBuilder {
             {
                 continue;
             }
+            // Numbers are given in the order of first touch, so that the order does not hang on the hash.
             let number = self.things.len() as u32;
             let thing = self.things.entry(touch.thing).or_insert(Thing {
                 number,
@@ -76,6 +77,7 @@ impl OrderBuilder {
                 shared: false,
             });
             thing.shared |= thing.thread != thread;
+            // A change waits for every earlier touch, a use for the last change alone: uses may overtake each other.
             let done = match touch.changes {
                 true => thing.touched,
                 false => thing.changed,
@@ -94,6 +96,7 @@ impl OrderBuilder {
 
     /// The order, without things that one thread has to itself.
     pub fn build(self) -> ReplayOrder {
+        // A thread keeps its own order by itself: only what several threads touch costs a look.
         let mut shared = vec![u32::MAX; self.things.len()];
         let mut cells = 0;
         for thing in self.things.values().filter(|thing| thing.shared) {
@@ -176,6 +179,7 @@ impl<'a> Going<'a> {
             let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
             let mut result = Ok(());
             while done.load(Ordering::SeqCst) < wait.done && result.is_ok() {
+                // With a limit: the phase may end while the step that is waited for never comes.
                 let slept = woken.wait_timeout(held, LOOK);
                 held = slept.unwrap_or_else(PoisonError::into_inner).0;
                 result = proceed();

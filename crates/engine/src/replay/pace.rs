@@ -2,9 +2,9 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::clock::monotonic_ns;
-use crate::pacing::sleep_ns;
 use crate::worker_pool::{Halt, Worker};
+use stackrace_system::monotonic_ns;
+use stackrace_system::sleep_ns;
 
 /// Shortest time that is measured by the thread's own processor time: to read that is a system call.
 const MEASURED_NS: u64 = 20_000;
@@ -31,6 +31,7 @@ pub(super) fn compute(ns: u64, worker: &Worker<'_>) -> Result<(), Halt> {
         spin(ns);
         return Ok(());
     }
+    // By its own processor time: a thread that another one displaced has not computed yet.
     let until = own_ns().saturating_add(ns);
     loop {
         let left = until.saturating_sub(own_ns());
@@ -49,6 +50,7 @@ pub(super) fn sleep_until(at_ns: u64, worker: &mut Worker<'_>) -> Result<(), Hal
         if left == 0 {
             return Ok(());
         }
+        // Asked before each sleep, so that a stop is noticed within one of them.
         worker.proceed()?;
         sleep_ns(left.min(LOOK_NS));
     }

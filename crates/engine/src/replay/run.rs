@@ -14,12 +14,12 @@ use super::order::{Going, ReplayOrder};
 use super::pace;
 use super::step::{ReplayCall, ReplayStep};
 use crate::control::Control;
-use crate::draw::Draw;
-use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError, PhaseOutcome, ReplayDifference, ReplayResults};
 use crate::recorder::Recorder;
-use crate::system::{lacking, wake_precisely};
-use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, no_memory, refusal};
+use stackrace_system::draw::Draw;
+use stackrace_system::memory::{AlignedMemory, NoMemory};
+use stackrace_system::{lacking, wake_precisely};
 
 /// What content is drawn for.
 const CONTENT: u64 = 0x7265_706c_6179_0000;
@@ -69,6 +69,7 @@ impl ReplayPlan {
         if !cfg!(target_os = "linux") {
             return Err(refusal(Op::Open, root, Errno::NOSYS, lacking("replay")));
         }
+        // All memory and all files of before stand when the clock starts: none of them is the storage's time.
         let acts = self.acts(root, seed)?;
         for held in &self.held {
             let path = || self.path(root, held.name);
@@ -79,7 +80,10 @@ impl ReplayPlan {
         let done = Mutex::new(Vec::new());
         let mut parts = Vec::with_capacity(self.threads.len());
         for thread in 0..self.threads.len() {
-            let room = self.room(thread).map_err(|error| no_memory(root, &error))?;
+            // Mapped here, not in the thread: a page fault in its first read would count as that read.
+            let room = self
+                .room(thread)
+                .map_err(|error| no_memory(Op::Open, root, error))?;
             parts.push((thread, room));
         }
         let workers = WorkerPool {
@@ -103,11 +107,13 @@ impl ReplayPlan {
                 late_ns: 0,
                 done: ThreadDone {
                     steps: 0,
+                    // Room for all: a vector that grows in mid-way would delay a call.
                     moments: Vec::with_capacity(self.threads[thread].len()),
                     results: ReplayResults::default(),
                 },
             };
             let result = replayed.run(worker);
+            // A thread that panicked ends the phase; what the others measured is still right.
             let mut all = done
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -127,8 +133,9 @@ impl ReplayPlan {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(CWD, root, flags, Mode::empty());
         let content = AlignedMemory::new(2 * PIECE);
-        let mut content = content.map_err(|error| no_memory(root, &error))?;
+        let mut content = content.map_err(|error| no_memory(Op::Open, root, error))?;
         let mut draw = Draw::new(seed, CONTENT);
+        // Random: storage that compresses or deduplicates would look faster than it was recorded.
         for word in content.bytes_mut().chunks_exact_mut(8) {
             word.copy_from_slice(&draw.bits().to_le_bytes());
         }
@@ -142,7 +149,7 @@ impl ReplayPlan {
     }
 
     /// Memory for the longest read of a thread.
-    fn room(&self, thread: usize) -> Result<Memory, crate::error::StartError> {
+    fn room(&self, thread: usize) -> Result<Memory, NoMemory> {
         let lengths = self.threads[thread].iter().map(|step| match step.call {
             ReplayCall::Read { length, .. } | ReplayCall::ReadAt { length, .. } => length,
             ReplayCall::List { length, .. } => length,
@@ -171,6 +178,7 @@ impl ReplayPlan {
         let mut recorder = Recorder::new(slice_ns, &Op::ALL);
         let mut results = ReplayResults::default();
         for (thread, done) in done {
+            // A thread that was stopped made only its first steps.
             let steps = self.threads[thread][..done.steps].iter();
             let called = steps.filter(|step| step.call.op().is_some());
             for (step, (begun, ended)) in called.zip(done.moments) {
@@ -185,15 +193,12 @@ impl ReplayPlan {
             ops: merged.ops,
             series: merged.series,
             slice_ns: merged.slice_ns,
+            // The threads of an application are not alike: a spread among them says nothing of the storage.
             threads: Vec::new(),
             replayed: Some(results),
             ..outcome
         }
     }
-}
-
-fn no_memory(root: &Path, error: &crate::error::StartError) -> OpError {
-    refusal(Op::Open, root, Errno::NOMEM, error.to_string())
 }
 
 /// Bytes that a step moved: those of the recording, from which it hardly ever differs.
@@ -219,13 +224,16 @@ struct ThreadReplay<'a> {
 
 impl ThreadReplay<'_> {
     fn run(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        // Sleeps stand for waits that were recorded: the kernel's usual slack would lengthen each.
         wake_precisely();
         for (at, step) in self.plan.threads[self.thread].iter().enumerate() {
             self.before(step, at, worker)?;
             let result = self.call(step, at, worker);
+            // After the call, whatever it said: the last user closes the file.
             if let Some(file) = step.call.file() {
                 self.acts.used(file);
             }
+            // Before an error is returned: others that wait for this step see the end of the phase, and not a gap.
             self.going.complete((self.thread, at));
             self.done.steps = at + 1;
             result?;
@@ -246,6 +254,7 @@ impl ThreadReplay<'_> {
         worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
         pace::compute(step.compute_ns, worker)?;
+        // Open: the moment is the client's, and being late is the storage's fault. Closed: a wait lasts as long as it did.
         if let Some(arrives_ns) = step.arrives_ns {
             pace::sleep_until(arrives_ns, worker)?;
             self.late_ns = worker.now_ns().saturating_sub(arrives_ns);
@@ -258,9 +267,11 @@ impl ThreadReplay<'_> {
     }
 
     fn call(&mut self, step: &ReplayStep, at: usize, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        // A step without a call only keeps the order: a fork, a wake, an end.
         let Some(op) = step.call.op() else {
             return Ok(());
         };
+        // Draws the content: no two writes are alike, and each replay writes the same.
         let number = (self.thread as u64) << 32 | at as u64;
         let begun = worker.now_ns();
         let result = self.acts.act(&step.call, &mut self.memory, number);

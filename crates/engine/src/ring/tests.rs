@@ -8,11 +8,11 @@ use super::*;
 use crate::block_worker::tests::{STORAGE_ERRORS, spec, worker};
 use crate::clock::FastClock;
 use crate::control::Control;
-use crate::draw::Draw;
 use crate::outcome::Op;
 use crate::pace::{Eager, Scheduled};
 use crate::pacing::Schedule;
 use crate::recorder::{Merged, Recorder};
+use stackrace_system::draw::Draw;
 
 /// A queue by script.
 struct Scripted {

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::draw::Draw;
+use stackrace_system::draw::Draw;
 
 const WINDOW: u64 = 64;
 

@@ -26,11 +26,11 @@ pub use sizes::Sizes;
 pub use stream::SequentialStream;
 pub use zipf::Zipf;
 
-use crate::draw::{Draw, derive};
 use crate::error::StartError;
-use crate::memory::CachePadded;
 use crate::outcome::Op;
 use crate::spec::{AccessPattern, FilePart, Spec};
+use stackrace_system::draw::{Draw, derive};
+use stackrace_system::memory::CachePadded;
 
 /// The choice of a block of one size.
 #[derive(Debug, Clone)]

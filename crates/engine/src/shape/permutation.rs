@@ -24,7 +24,7 @@ impl Permutation {
     pub fn new(count: u64, key: u64) -> Permutation {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let left_bits = bits / 2;
-        let keys = std::array::from_fn(|round| crate::draw::derive(key, round as u64));
+        let keys = std::array::from_fn(|round| stackrace_system::draw::derive(key, round as u64));
         Permutation {
             count,
             left_bits,

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::mix::{Mix, chosen_of};
-use crate::draw::Draw;
+use stackrace_system::draw::Draw;
 
 /// One worker's sequence of sizes.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 //! W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
 //! distributions", ACM TOMACS 6 (1996). H is the integral of h(x) = x^-s; names follow the paper.
 
-use crate::draw::Draw;
+use stackrace_system::draw::Draw;
 
 /// Ranks 0 … n-1, rank k having a probability proportional to 1 / (k+1)^s.
 #[derive(Debug, Clone, Copy)]

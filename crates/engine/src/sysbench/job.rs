@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::live::LiveCounters;
 use super::plan::{SysbenchPlan, SysbenchVersion};
 use super::requests::{RequestSource, SysbenchRequest, SysbenchStep};
-use crate::draw::Draw;
 use crate::outcome::{Op, OpOutcome};
-use crate::pacing::{exponential, sleep_ns};
+use crate::pacing::exponential;
 use crate::watch::spin_ns;
 use crate::worker_pool::{Halt, Worker};
+use stackrace_system::draw::Draw;
+use stackrace_system::sleep_ns;
 
 /// Longest sleep before a thread checks again whether to stop, ns.
 const LOOK_NS: u64 = 10_000_000;

@@ -9,9 +9,9 @@ use crate::error::StartError;
 use crate::io::uring;
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
-use crate::system::direct;
 use crate::target::durable_on_return;
 use crate::worker_pool::{fault, refusal};
+use stackrace_system::direct;
 
 /// Bytes of the checksum and the offset at the end of a validated block.
 pub(super) const SEAL_BYTES: usize = 12;

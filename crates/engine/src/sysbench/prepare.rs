@@ -9,10 +9,10 @@ use super::plan::{SEAL_BYTES, SysbenchPlan, SysbenchVersion, at, wrong};
 use crate::clock::FastClock;
 use crate::content::{ContentPool, POOL_BYTES};
 use crate::control::Control;
-use crate::draw::Draw;
-use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
 use crate::worker_pool::fault;
+use stackrace_system::draw::Draw;
+use stackrace_system::memory::AlignedMemory;
 
 const BLOCKS: u64 = 0x626c_6f63_6b73_0000;
 

@@ -12,8 +12,8 @@ use super::requests::SysbenchStep;
 use super::transfer::{SysbenchFiles, ThreadBuffers};
 use crate::io::uring;
 use crate::outcome::Op;
-use crate::retry::again;
 use crate::worker_pool::{Halt, Worker, fault, refusal};
+use stackrace_system::retry::again;
 
 impl<'a> SysbenchFiles<'a> {
     /// A ring for one thread, made by that thread.
@@ -180,9 +180,9 @@ impl TransferMethod for AsyncTransfer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::AlignedMemory;
     use crate::sysbench::prepare::Filler;
     use crate::sysbench::{SysbenchPlan, SysbenchVersion};
+    use stackrace_system::memory::AlignedMemory;
 
     /// Tells if a buffer is still mapped after its backlog was dropped.
     fn stays(outstanding: u32) -> bool {

@@ -8,8 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::plan::{SysbenchMode, SysbenchPlan, SysbenchVersion};
-use crate::draw::Draw;
 use crate::outcome::Op;
+use stackrace_system::draw::Draw;
 
 /// The next task of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use super::plan::{SysbenchPlan, Transfer, at, wrong};
 use super::prepare::{Filler, flaw};
 use super::requests::SysbenchStep;
 use crate::error::StartError;
-use crate::mapping::Mapping;
-use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
-use crate::retry::again;
-use crate::system::fdatasync;
 use crate::worker_pool::{Halt, Worker, fault};
+use stackrace_system::fdatasync;
+use stackrace_system::mapping::Mapping;
+use stackrace_system::memory::{AlignedMemory, NoMemory};
+use stackrace_system::retry::again;
 
 /// The files of a plan.
 pub(super) struct SysbenchFiles<'a> {
@@ -162,21 +162,21 @@ struct MappedFile(Mapping);
 
 impl MappedFile {
     fn new(fd: &OwnedFd, bytes: u64) -> Result<MappedFile, StartError> {
-        let refused = |errno: Errno| StartError::Memory {
+        let refused = |errno: Errno| NoMemory {
             bytes: bytes as usize,
             errno: errno.raw_os_error(),
         };
         let bytes = usize::try_from(bytes).map_err(|_| refused(Errno::NOMEM))?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let mapped = Mapping::of_file(fd, 0, bytes, protection, MapFlags::SHARED);
-        mapped.map(MappedFile).map_err(refused)
+        Ok(MappedFile(mapped.map_err(refused)?))
     }
 
     fn sync(&self) -> Result<(), Errno> {
         // The flags of sysbench.
         let flags = MsyncFlags::SYNC | MsyncFlags::INVALIDATE;
         // SAFETY: the range is a mapping that lives as long as `self`, and no reference to it exists.
-        unsafe { rustix::mm::msync(self.0.start().as_ptr().cast(), self.0.len(), flags) }
+        unsafe { rustix::mm::msync(self.0.start().as_ptr().cast(), self.0.size(), flags) }
     }
 }
 

@@ -11,11 +11,11 @@ use super::entry::{EntryKind, TreeEntry, check};
 use crate::calls::{close, source, write_content};
 use crate::content::FileContent;
 use crate::control::Control;
-use crate::draw::derive;
 use crate::outcome::{Op, OpError, PhaseEnd};
 use crate::spec::Content;
-use crate::system::permissions;
 use crate::worker_pool::fault;
+use stackrace_system::draw::derive;
+use stackrace_system::permissions;
 
 /// The seeds of what a tree's files are filled with.
 const FILL: u64 = 0x6669_6c6c_0000_0000;

@@ -13,8 +13,8 @@ use crate::calls::close;
 use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system::{self, Statx, StatxFlags, kind_of, permissions, statx_open};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
+use stackrace_system::{Statx, StatxFlags, kind_of, permissions, statx_open};
 
 /// Bytes of a buffer of the classic method as `cp` had it before it copied in the kernel.
 pub const COPY_BUFFER_BYTES: u32 = 128 << 10;
@@ -59,8 +59,9 @@ impl CopyMethod {
                 "the copy buffer is empty",
             )),
             CopyMethod::Classic { buffer_bytes } => Ok(vec![0; buffer_bytes as usize]),
-            CopyMethod::InKernel | CopyMethod::Reflink if !system::FLUSHES_AND_COPIES => {
-                let what = system::lacking("a copy by the kernel (copy_file_range, FICLONE)");
+            CopyMethod::InKernel | CopyMethod::Reflink if !stackrace_system::FLUSHES_AND_COPIES => {
+                let what =
+                    stackrace_system::lacking("a copy by the kernel (copy_file_range, FICLONE)");
                 let detail = format!("{what}; use method = \"classic\"");
                 Err(refusal(Op::Copy, to, Errno::OPNOTSUPP, detail))
             }
@@ -138,7 +139,8 @@ pub fn copy_file(
                 CopyMethod::Reflink => {
                     worker
                         .time(Op::Copy, || {
-                            system::ioctl_ficlone(&target, &source).map(|()| known.stx_size)
+                            stackrace_system::ioctl_ficlone(&target, &source)
+                                .map(|()| known.stx_size)
                         })
                         .map_err(|errno| fault(Op::Copy, to, errno))?;
                 }
@@ -192,8 +194,13 @@ impl FilePair<'_> {
             worker.proceed()?;
             let copied = worker.time(Op::Copy, || {
                 // Without offsets, the positions of both files move on by themselves.
-                let copied =
-                    system::copy_file_range(self.source.0, None, self.target.0, None, KERNEL_BYTES);
+                let copied = stackrace_system::copy_file_range(
+                    self.source.0,
+                    None,
+                    self.target.0,
+                    None,
+                    KERNEL_BYTES,
+                );
                 copied.map(|bytes| bytes as u64)
             });
             match copied.map_err(|errno| at(Op::Copy, self.target.1, offset, errno))? {

@@ -20,11 +20,11 @@ use super::copy::{CopyMethod, KERNEL_BYTES, MAKE, READ, about, cut, mode};
 use super::walk::{Descent, Walk, WalkStep};
 use crate::calls::{close, flush};
 use crate::control::Control;
-use crate::draw::derive;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system::{Statx, StatxFlags, copy_file_range, ioctl_ficlone, statx};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
+use stackrace_system::draw::derive;
+use stackrace_system::{Statx, StatxFlags, copy_file_range, ioctl_ficlone, statx};
 
 /// Longest name, bytes, of which a temporary name can be made.
 const TEMPORARY_OF_BYTES: usize = 255 - 8;

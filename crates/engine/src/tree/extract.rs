@@ -8,7 +8,7 @@
 //! itself made there: no absolute name, no `..`, no way through a symbolic link. Entries that tar
 //! would skip or warn about are errors: skipping them would make the extraction look faster.
 
-use crate::limit::InWords;
+use stackrace_system::limit::InWords;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -28,8 +28,8 @@ use crate::calls::{close, flush};
 use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system::permissions;
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, errno_of, fault, refusal};
+use stackrace_system::permissions;
 
 /// Bytes of one record: tar's blocking factor of 20 times 512.
 pub const RECORD_BYTES: usize = 10_240;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::entry::{EntryKind, TreeEntry};
-use crate::draw::Draw;
+use stackrace_system::draw::Draw;
 
 /// Longest name of a file, bytes, on Linux.
 const NAME_BYTES_MAX: u8 = 255;

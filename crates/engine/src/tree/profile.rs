@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use super::build::Fill;
 use super::entry::{EntryKind, TreeEntry};
-use crate::draw::Draw;
 use crate::spec::Content;
+use stackrace_system::draw::Draw;
 
 /// Purpose of the seed for a profile.
 const PROFILE: u64 = 0x7072_6f66_0000_0000;

@@ -8,10 +8,9 @@ use rustix::io::{Errno, read};
 
 use super::copy::at;
 use crate::control::Control;
-use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError, PhaseOutcome};
-use crate::system;
 use crate::worker_pool::{PhaseOptions, alone, fault, refusal};
+use stackrace_system::memory::AlignedMemory;
 
 /// Reads the file or device at `path` in blocks of `block_bytes`, past the page cache if `direct`,
 /// to its end, or until at least `bytes` have been read.
@@ -35,7 +34,7 @@ pub fn read_file(
     }
     let plain = OFlags::RDONLY | OFlags::CLOEXEC;
     let flags = if direct {
-        system::direct().map(|direct| plain | direct)
+        stackrace_system::direct().map(|direct| plain | direct)
     } else {
         Ok(plain)
     };

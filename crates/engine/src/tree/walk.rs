@@ -14,8 +14,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::outcome::{Op, OpError};
-use crate::system::{RawDir, Statx, StatxAttributes, StatxFlags, kind_of, statx, statx_open};
 use crate::worker_pool::{fault, refusal};
+use stackrace_system::{RawDir, Statx, StatxAttributes, StatxFlags, kind_of, statx, statx_open};
 
 /// Most directories one below the other; each keeps a descriptor open while it is gone through.
 pub const DEPTH_MAX: usize = 256;

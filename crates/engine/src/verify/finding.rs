@@ -9,7 +9,7 @@ use super::ledger::{ContentLedger, Expected};
 use super::sector::{Label, Sector, sectors};
 use crate::content::SECTOR;
 use crate::shape::BlockStep;
-use crate::shown::ShownPath;
+use stackrace_system::shown::ShownPath;
 
 /// Most wrong bits that are reported as damage even if they hit the sector's header. More cannot be
 /// told from a sector of another program.
@@ -81,6 +81,7 @@ impl Suspect<'_> {
     /// The generation of an undamaged sector in its place.
     fn generation(&self, index: usize) -> Option<u32> {
         let label = Label::read(&self.sectors[index])?;
+        // Its own checksum held; now it must also belong to this file and this place.
         (label == self.label(index, label.generation)).then_some(label.generation)
     }
 
@@ -102,6 +103,7 @@ impl Suspect<'_> {
         if sector.iter().all(|byte| *byte == 0) {
             let zeros = self.sectors[first..].iter();
             let count = zeros.take_while(|sector| sector.iter().all(|byte| *byte == 0));
+            // How many follow tells a lost write (all of it) from a torn one.
             let bytes = count.count() * SECTOR;
             return format!(
                 "zeros: {bytes} bytes of them where {} was written",
@@ -168,6 +170,7 @@ impl Suspect<'_> {
         for index in 0..self.sectors.len() {
             let generation = self.generation(index);
             match runs.last_mut() {
+                // Ranges instead of sectors: a torn megabyte is one sentence.
                 Some((sectors, same)) if *same == generation => sectors.end = index + 1,
                 _ => runs.push((index..index + 1, generation)),
             }
@@ -179,6 +182,7 @@ impl Suspect<'_> {
     fn misplaced(&self, label: Label) -> String {
         let wanted = self.wanted();
         match self.ledger.marked(label.mark) {
+            // A mark that no file of this run has: left over from before, or from a neighbour.
             None => format!(
                 "not written by this run: {wanted} was, but found is a sector of another run, of \
                  generation {} for offset {}",
@@ -208,6 +212,7 @@ impl Suspect<'_> {
             return torn;
         }
         let pairs = expected.iter().zip(found);
+        // One bit is a fault of memory or cable; hundreds are other content.
         let bits: u32 = pairs.map(|(a, b)| (a ^ b).count_ones()).sum();
         let at = same_bytes(&expected, found);
         let difference = format!(
@@ -240,6 +245,7 @@ impl Suspect<'_> {
         let old = self.ledger.stamp().sector(self.label(index, previous));
         let found = &self.sectors[index];
         let (begin_new, begin_old) = (same_bytes(new, found), same_bytes(&old, found));
+        // Whichever generation lasts longer from the beginning came first.
         let (at, first, second, rest) = if begin_new >= begin_old {
             (begin_new, newest, previous, &old)
         } else {
@@ -277,8 +283,10 @@ pub(super) fn truncated(
     let units = ledger.units_of(step.target);
     let unit_bytes = ledger.unit_bytes() as u64;
     let first = units.start;
+    // Beyond the last unit that was written a file may end anywhere.
     let last = units.rev().find(|unit| ledger.expected(*unit).is_known());
     let expected = last.map_or(0, |unit| (unit - first + 1) as u64 * unit_bytes);
+    // Without its size nothing can be said against the file.
     let Ok(stat) = rustix::fs::fstat(file) else {
         return Ok(());
     };

@@ -10,9 +10,9 @@ use crate::control::Control;
 use crate::error::StartError;
 use crate::io::sync::Sync;
 use crate::io::{IoDevice, IoFailure};
-use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
 use crate::shape::BlockStep;
+use stackrace_system::memory::AlignedMemory;
 
 /// Bytes of one write, or a unit if that is larger.
 const PIECE_BYTES: usize = 1 << 20;

@@ -17,7 +17,7 @@
 use twox_hash::XxHash3_64;
 
 use crate::content::SECTOR;
-use crate::draw::{Draw, derive, scramble};
+use stackrace_system::draw::{Draw, derive, scramble};
 
 /// Bytes of a sector that say what it is; they come in every sector, however compressible.
 pub(super) const HEADER_BYTES: usize = 32;

@@ -87,7 +87,7 @@ fn made(mount: &MountInfo) -> Option<Fact> {
         return None;
     }
     let root = std::fs::metadata(&mount.mount_point).ok()?;
-    let here = stackrace_engine::system::device_number(mount.st_dev.0, mount.st_dev.1);
+    let here = stackrace_system::device_number(mount.st_dev.0, mount.st_dev.1);
     // Something else may be mounted over it.
     if root.dev() != here {
         return None;

@@ -5,8 +5,8 @@
 
 use super::ground::on;
 use super::standing::StandingStack;
-use stackrace_engine::system::{give_up_on_server, syncfs};
 use stackrace_machine::host::Host;
+use stackrace_system::{give_up_on_server, syncfs};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

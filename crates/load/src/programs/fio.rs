@@ -10,11 +10,11 @@ use stackrace_engine::PhaseOutcome;
 
 use super::ran;
 use super::same_work::{SameWork, trial_names};
-use crate::tools::fio::{self, FioJob, JobFault};
 use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{MetricHead, OperationsOf};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span};
 use stackrace_base::unit;
+use stackrace_fio::fio::{self, FioJob, JobFault};
 use stackrace_machine::host::program::PRINTED_MAX;
 use stackrace_machine::host::{Host, Needs, Package, argv};
 

@@ -347,7 +347,7 @@ fn a_trial_that_did_other_work_than_the_first_of_its_command_fails() {
 #[test]
 fn results_of_a_job_that_differ_in_a_setting_are_other_work() {
     use super::same_work::SameWork;
-    use crate::tools::fio::{self, FioJob};
+    use stackrace_fio::fio::{self, FioJob};
     let report = include_str!("../../../../tests/golden/fio/fio-3.33_bs-4k.json");
     let job = FioJob::read("[q]\nrw=randread\nbs=4k\nsize=4m\n").unwrap();
     let done = |text: &str| fio::figures(&job, text).unwrap().done;

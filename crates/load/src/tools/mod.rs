@@ -5,7 +5,7 @@
 //! prints: a command is given a [`Console`].
 
 pub mod bonnie;
-pub mod fio;
+mod fio;
 pub mod postmark;
 pub mod sysbench;
 mod tool;

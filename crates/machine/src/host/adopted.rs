@@ -7,7 +7,7 @@ use super::process::{self, KnownProcess, known};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
-use stackrace_engine::system::{hold_process, signal_held};
+use stackrace_system::{hold_process, signal_held};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 

@@ -9,7 +9,7 @@
 use super::{process, reading};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
-use stackrace_engine::system::{hold_process, signal_held};
+use stackrace_system::{hold_process, signal_held};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;

@@ -10,7 +10,6 @@ use super::{HostError, reading};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::unit::ShownPath;
-use stackrace_engine::system;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
@@ -134,7 +133,7 @@ pub(super) fn fix(path: &Path) -> Result<FixedDevice, HostError> {
 }
 
 fn device_id(number: DeviceNumber) -> u64 {
-    system::device_number(number.major, number.minor)
+    stackrace_system::device_number(number.major, number.minor)
 }
 
 fn number(file: &File) -> std::io::Result<DeviceNumber> {
@@ -142,7 +141,7 @@ fn number(file: &File) -> std::io::Result<DeviceNumber> {
     if !about.file_type().is_block_device() {
         return Err(std::io::Error::other("it is no block device"));
     }
-    let (major, minor) = system::device_parts(about.rdev());
+    let (major, minor) = stackrace_system::device_parts(about.rdev());
     let sequence = reading::text(&by_number(major, minor).join("diskseq"));
     Ok(DeviceNumber {
         major,
@@ -197,7 +196,7 @@ pub(super) fn users(device: &FixedDevice) -> Vec<String> {
 fn number_in(file: &Path) -> Option<u64> {
     let text = reading::text(file).ok()?;
     let (major, minor) = text.trim().split_once(':')?;
-    Some(system::device_number(
+    Some(stackrace_system::device_number(
         major.parse().ok()?,
         minor.parse().ok()?,
     ))
@@ -310,10 +309,10 @@ fn openers_of(ours: &[u64]) -> Vec<String> {
 fn opened_device(link: &Path) -> Option<u64> {
     // A server of files that does not answer must not hold us up: the kernel's own knowledge is
     // enough for a device.
-    let about = system::statx_cached(link).ok()?;
-    let kind = system::kind_of(about.stx_mode.into());
+    let about = stackrace_system::statx_cached(link).ok()?;
+    let kind = stackrace_system::kind_of(about.stx_mode.into());
     kind.is_block_device()
-        .then(|| system::device_number(about.stx_rdev_major, about.stx_rdev_minor))
+        .then(|| stackrace_system::device_number(about.stx_rdev_major, about.stx_rdev_minor))
 }
 
 /// Opens a block device with the kernel's exclusive right, which a mount, an array, a pool or the
@@ -393,7 +392,7 @@ fn digest_in(sector: &[u8]) -> Option<String> {
 fn uncached(node: &Path) -> std::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let direct = |direct| rustix::fs::open(node, flags | direct, Mode::empty());
-    let opened = match system::direct().and_then(direct) {
+    let opened = match stackrace_system::direct().and_then(direct) {
         // Not every driver can; then the kernel reads ahead.
         Err(rustix::io::Errno::INVAL) => rustix::fs::open(node, flags, Mode::empty()),
         opened => opened,

@@ -8,7 +8,7 @@ use stackrace_base::event::ServedCost;
 use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_drives::power::Durability;
 use stackrace_drives::{Caching, Card, Drive, Fault, Faulty, Operation, Request, SECTOR};
-use stackrace_engine::ublk::{
+use stackrace_ublk::{
     ContentRoom, DeviceLog, DeviceShape, Medium, ServedDevice, Serving, remove, serve,
 };
 use std::collections::{BTreeMap, VecDeque};

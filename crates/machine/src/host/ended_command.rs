@@ -3,7 +3,7 @@
 use super::{Output, process, tools};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
-use stackrace_engine::system::PLACE_ONLY;
+use stackrace_system::PLACE_ONLY;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -5,7 +5,6 @@ pub use super::sysfs::{about_device, backing_path};
 use super::{HostError, MountInfo, reading, storage_settings};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::{LoopFile, RemoteExport, StorageIdentity, comparable_options};
-use stackrace_engine::system;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -72,7 +71,7 @@ pub(super) fn here(path: &Path, mounts: &[MountInfo]) -> Result<StorageIdentity,
         true => OFlags::empty(),
         false => OFlags::DIRECTORY,
     };
-    let flags = system::PLACE_ONLY | kind | OFlags::CLOEXEC;
+    let flags = stackrace_system::PLACE_ONLY | kind | OFlags::CLOEXEC;
     let held = rustix::fs::open(path, flags, Mode::empty()).map_err(cannot)?;
     let mut mount = reading::mount_of_open(&held, path, mounts)?;
     if is_device {
@@ -136,7 +135,7 @@ fn loop_file(device: (u32, u32), loops_left: usize) -> Option<LoopFile> {
     let below = holds.as_ref().and_then(mounted_device);
     let below = below.and_then(|device| loop_file(device, loops_left.checked_sub(1)?));
     Some(LoopFile {
-        device: system::device_parts(file.dev()),
+        device: stackrace_system::device_parts(file.dev()),
         inode: file.ino(),
         bytes: Some(file.len()).filter(|_| file.is_file()),
         file_system: match below {

@@ -235,8 +235,8 @@ impl Host for LocalHost {
         match filling {
             Filling::Sparse => file.set_len(bytes).map_err(failed)?,
             Filling::Allocated => {
-                let flags = stackrace_engine::system::FallocateFlags::empty();
-                stackrace_engine::system::fallocate(&file, flags, 0, bytes)
+                let flags = stackrace_system::FallocateFlags::empty();
+                stackrace_system::fallocate(&file, flags, 0, bytes)
                     .map_err(|error| HostError::path("allocate the blocks of", path, error))?;
             }
             Filling::Written { seed } => {

@@ -29,7 +29,7 @@ impl ReadProbe {
         let failed =
             |error: std::io::Error| HostError::path("read directly (O_DIRECT)", path, error);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = stackrace_engine::system::direct()
+        let file = stackrace_system::direct()
             .and_then(|direct| rustix::fs::open(path, flags | direct, Mode::empty()));
         let mut file = File::from(file.map_err(|error| failed(error.into()))?);
         // The end of a device is its size; of a file, too.

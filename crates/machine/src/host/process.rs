@@ -10,7 +10,7 @@ use stackrace_base::event::shell;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::InWords;
 use stackrace_base::unit::{ShownPath, signs};
-use stackrace_engine::system::{hold_process, signal_held};
+use stackrace_system::{hold_process, signal_held};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

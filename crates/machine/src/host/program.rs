@@ -13,8 +13,8 @@ use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::InWords;
-use stackrace_engine::front::ended_for_memory;
-use stackrace_engine::system::{hold_process, signal_held};
+use stackrace_system::front::ended_for_memory;
+use stackrace_system::{hold_process, signal_held};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
@@ -138,7 +138,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         // Before it is waited for: until then its number cannot come to mean another group.
         let _ = kill_process_group(pid, Signal::KILL);
     }
-    let reaped = stackrace_engine::reap_child(child.id()).map_err(not_started)?;
+    let reaped = stackrace_system::child::reap_child(child.id()).map_err(not_started)?;
     let left = orphans.end();
     if !call.leaves_server {
         end_those(&|directory| directory == real);

@@ -3,7 +3,6 @@
 
 use super::{HostError, MountInfo, mountinfo};
 use rustix::fs::{Mode, OFlags};
-use stackrace_engine::system;
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ pub(super) fn list(path: &Path) -> Result<Vec<OsString>, HostError> {
 
 pub(super) fn sync(path: &Path) -> Result<(), HostError> {
     std::fs::File::open(path)
-        .and_then(|file| Ok(system::syncfs(file)?))
+        .and_then(|file| Ok(stackrace_system::syncfs(file)?))
         .map_err(|error| HostError::path("sync the file system of", path, error))
 }
 
@@ -64,8 +63,12 @@ pub(super) fn mounts() -> Result<Vec<MountInfo>, HostError> {
 /// other, and no order of path lengths tells which one is seen.
 pub(super) fn mount_of(path: &Path) -> Result<MountInfo, HostError> {
     let lost = |error: std::io::Error| HostError::path("find the mount that holds", path, error);
-    let handle = rustix::fs::open(path, system::PLACE_ONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| lost(error.into()))?;
+    let handle = rustix::fs::open(
+        path,
+        stackrace_system::PLACE_ONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|error| lost(error.into()))?;
     mount_of_open(&handle, path, &[])
 }
 

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use stackrace_engine::system::{enter_network, take_host_name};
+use stackrace_system::{enter_network, take_host_name};
 
 /// Name of the second machine.
 pub const SECOND: &str = "node2";

@@ -1,7 +1,6 @@
 //! What the kernel tells of the device below a mount.
 
 use super::MountInfo;
-use stackrace_engine::system;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use std::path::Path;
 pub(super) fn mounted_device(mount: &MountInfo) -> Option<(u32, u32)> {
     let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
     // No device has the number 0:0; the source of a file system without one may be any file.
-    Some(system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
+    Some(stackrace_system::device_parts(device.rdev())).filter(|number| *number != (0, 0))
 }
 
 /// Path of the file below a loop device as `loop/backing_file` of the kernel tells it: without the mark of one that

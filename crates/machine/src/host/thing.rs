@@ -3,7 +3,6 @@
 use super::{MountInfo, identity, tree};
 use serde::{Deserialize, Serialize};
 use stackrace_base::event::is_in_memory;
-use stackrace_engine::system;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -79,7 +78,7 @@ impl SeenThing {
         let made = about.created().ok();
         let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
         Self {
-            device: system::device_parts(about.dev()),
+            device: stackrace_system::device_parts(about.dev()),
             inode: about.ino(),
             made_ns: made.and_then(|made| u64::try_from(made.as_nanos()).ok()),
         }

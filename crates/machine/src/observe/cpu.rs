@@ -39,7 +39,7 @@ pub(super) fn own(stat: Option<&str>) -> ProcessCpu {
 
 /// User and system time of this process together, ns.
 pub(super) fn own_ns() -> u64 {
-    stackrace_engine::system::process_cpu_ns()
+    stackrace_system::process_cpu_ns()
 }
 
 /// utime and stime of `/proc/self/stat` (proc(5), fields 14 and 15, after the name in brackets).

@@ -17,7 +17,6 @@ mod pressure;
 mod process;
 mod pulse;
 mod slices;
-mod stored;
 
 pub use environment::{
     environment, environment_of, io_limit, kernel, memory_available, memory_bytes, memory_bytes_of,
@@ -25,7 +24,6 @@ pub use environment::{
 
 pub use pulse::{Pulse, StoppedLook};
 pub use slices::SliceCounter;
-pub use stored::{stored_below, stored_file};
 
 use stackrace_base::event::{Counted, DeviceCounted, ThreadCounted};
 

@@ -102,7 +102,7 @@ impl Clocks {
         };
         Self {
             monotonic: ns(ClockId::Monotonic),
-            boot: ns(stackrace_engine::system::BOOT_CLOCK),
+            boot: ns(stackrace_system::BOOT_CLOCK),
             wall: ns(ClockId::Realtime),
         }
     }

@@ -1,7 +1,7 @@
 //! What a worker does with studies: turns, plans, cleaning up. The other end of [`crate::place::workers`].
 
 use stackrace_base::unit::InWords;
-use stackrace_engine::window::SharedWindow;
+use stackrace_system::window::SharedWindow;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;

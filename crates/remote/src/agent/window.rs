@@ -2,8 +2,8 @@
 //! once, and the guest's clock does not show it.
 
 use stackrace_base::unit::{InWords, ShownPath};
-use stackrace_engine::window::SharedWindow;
 use stackrace_machine::host::shared_memory::shared_memory;
+use stackrace_system::window::SharedWindow;
 
 /// Most that the window holds, bytes; it takes no memory until something is put there.
 pub const WINDOW_BYTES: u64 = 256 << 20;

@@ -12,7 +12,6 @@
 use super::disk_cache::{DiskCache, VolatileCache};
 use super::short::Short;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_engine::system;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -98,7 +97,7 @@ impl Served {
         let mut both = File::options();
         both.read(true).write(true);
         let cached = both.open(&path)?;
-        let flag = system::direct().map(|flag| flag.bits().cast_signed());
+        let flag = stackrace_system::direct().map(|flag| flag.bits().cast_signed());
         let disk = Arc::new(Disk {
             cached,
             // tmpfs and some others refuse O_DIRECT: their files are served through the cache.
@@ -363,7 +362,7 @@ impl Disk {
 
     /// A hole, which reads as zeros, or zeros where the file system has no holes.
     fn empty(&self, offset: u64, length: u64) -> std::io::Result<()> {
-        if length == 0 || system::punch_hole(&self.cached, offset, length).is_ok() {
+        if length == 0 || stackrace_system::punch_hole(&self.cached, offset, length).is_ok() {
             return Ok(());
         }
         let zeros = vec![0; BLOCK];

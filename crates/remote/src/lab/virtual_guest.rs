@@ -18,11 +18,11 @@ use crate::agent::polled::{GuestOrders, ORDERS_NAME, PIPE_BYTES, PolledReader};
 use crate::agent::window::WINDOW_BYTES;
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::unit;
-use stackrace_engine::port::DEBUG_CONSOLE;
 use stackrace_machine::host::drives::CONTENT_BYTES;
 use stackrace_machine::host::process::{Process, Streams};
 use stackrace_machine::host::{HostError, argv};
 use stackrace_machine::journal::Undo;
+use stackrace_system::port::DEBUG_CONSOLE;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -139,11 +139,11 @@ impl<'a> VirtualLab<'a> {
         std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
         let port = self.dir.join(command::file(number, "port"));
         let pipe = || -> std::io::Result<File> {
-            stackrace_engine::system::make_pipe(&port)?;
+            stackrace_system::make_pipe(&port)?;
             // A pipe is opened for reading alone only without waiting for the other end.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let pipe = rustix::fs::open(&port, flags, Mode::empty())?;
-            stackrace_engine::system::widen_pipe(&pipe, PIPE_BYTES)?;
+            stackrace_system::widen_pipe(&pipe, PIPE_BYTES)?;
             Ok(File::from(pipe))
         };
         let pipe = pipe().map_err(|error| HostError::path("make the port", &port, error))?;

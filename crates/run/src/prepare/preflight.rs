@@ -7,13 +7,13 @@ use std::sync::Arc;
 use crate::prepare::context::Context;
 use stackrace_base::failure::{Failure, next_line};
 use stackrace_base::unit;
-use stackrace_engine::limit;
 use stackrace_layers::stack::{self, Danger, Inspection, Site, Stack, StackError};
 use stackrace_machine::host::plan::{Fault, PlanHost, Step};
 use stackrace_machine::host::{Host, HostError, advised, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_study::plan::{MachineFacts, Plan, StorageSpeed};
 use stackrace_study::study::{self, Configuration, Policy, Study};
+use stackrace_system::limit;
 
 /// Refuses a study that cannot be run on this machine, before anything is created.
 ///

@@ -143,7 +143,16 @@ pub(super) fn carry_out<S: Stages>(trials: &mut [S], interrupt: &Interrupt) {
 fn measure<S: Stages>(mut live: Vec<&mut UnderWay<'_, S>>, phase: usize, interrupt: &Interrupt) {
     let mut stages: Vec<&mut S> = live.iter_mut().map(|one| &mut *one.stages).collect();
     // One for each phase: a control that was stopped stays so.
-    let controls = interrupt.controls(S::seats(&mut stages));
+    let seats = S::seats(&mut stages);
+    let stops = interrupt.stop_flags(seats.len());
+    let each = seats.into_iter().zip(stops);
+    let controls: Vec<Arc<Control>> = each
+        .map(|(seat, stop)| {
+            let mut control = Control::ended_by(stop);
+            control.seat = seat;
+            Arc::new(control)
+        })
+        .collect();
     if interrupt.raised() {
         live.iter_mut().for_each(|one| one.stop_if(true));
         return;
@@ -222,7 +231,7 @@ impl<'a, S: Stages> UnderWay<'a, S> {
         one.lay_there = one.ended == Ended::Complete;
         one.step(&|| interrupt.raised(), |stages, _| stages.begin());
         if one.ended == Ended::Complete {
-            let control = interrupt.control();
+            let control = Arc::new(Control::ended_by(interrupt.stop_flag()));
             one.step(&|| control.stopped(), |stages, _| stages.prepare(&control));
             // Whatever it says: it was stopped.
             one.stop_if(control.stopped());

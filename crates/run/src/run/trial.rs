@@ -11,11 +11,10 @@ use super::executor::TrialStart;
 use super::local_executor::LocalExecutor;
 use super::phases::PeerPhases;
 use super::runner::failed;
-use stackrace_base::event::{Ended, Observation, Settled, WorkloadHead};
+use stackrace_base::event::{Ended, Observation, Settled, StoredBytes, WorkloadHead};
 use stackrace_layers::stack::{Site, StandingStack};
 use stackrace_load::workload::{BareDevices, KeptData, Place, Workload};
 use stackrace_machine::host::Host;
-use stackrace_machine::observe;
 use stackrace_remote::agent::message::{ClientSeat, PhaseOrder};
 use stackrace_study::study::Configuration;
 
@@ -202,7 +201,8 @@ impl<'a> Trial<'a> {
             resident.map(|(_, total)| total),
         );
         if self.executor.host.is_here() {
-            settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
+            let stored = residency::stored_below(directory, RESIDENCY_FILES_MAX);
+            settled.stored = stored.ok().map(StoredBytes::from);
             settled.served_by_program = residency::is_served_by_program(directory);
         }
         observation.settled = settled;
@@ -249,7 +249,7 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn begins(&self, part: &str) -> Arc<Control> {
-        let control = self.executor.interrupt.control();
+        let control = Arc::new(Control::ended_by(self.executor.interrupt.stop_flag()));
         self.begins_with(part, &control);
         control
     }

@@ -12,11 +12,11 @@ use profile::PROFILE;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
-use stackrace_engine::extents::pieces_of;
 use stackrace_foundation::foundation::{
     Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, filesystem,
 };
 use stackrace_machine::host::{Host, Needs, argv};
+use stackrace_system::extents::pieces_of;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;

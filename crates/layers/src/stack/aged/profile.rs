@@ -1,7 +1,7 @@
 //! Which files lie in a file system that is in use, from published studies of file systems.
 
 use stackrace_base::setting::{ChoiceDoc, choice};
-use stackrace_engine::draw::Draw;
+use stackrace_system::draw::Draw;
 
 /// A kind of content.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -119,7 +119,7 @@ impl Disk {
         let file = std::fs::File::open(self.base.path().join("file")).unwrap();
         let mut block = vec![0; 4096];
         let mut at = 0;
-        while let Ok((data, hole)) = stackrace_engine::system::next_data(&file, at) {
+        while let Ok((data, hole)) = stackrace_system::next_data(&file, at) {
             for start in (data..hole.min(bytes)).step_by(block.len()) {
                 file.read_exact_at(&mut block, start).unwrap();
                 // Zeros that were written and zeros that never were are the same.

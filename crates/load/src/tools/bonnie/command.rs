@@ -7,6 +7,7 @@
 
 use stackrace_base::event::LeftBehind;
 use stackrace_base::unit::{InWords, ShownPath};
+use stackrace_engine::Control;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -244,7 +245,7 @@ impl CheckedOptions {
         let mut cells = [Cell::default(); 12];
         for (column, phase) in columns(plan, self.options.characters_mib == Some(0)) {
             self.tell(console, starting(plan.version, phase));
-            let control = interrupt.control();
+            let control = Control::ended_by(interrupt.stop_flag());
             let outcome = plan.run(phase, SLICE_NS, &control);
             // An interrupted phase has a rate, but not of the work its column stands for.
             if control.stopped() {

@@ -57,7 +57,7 @@ pub(super) fn become_user(who: WorkUser) -> Result<(), String> {
     let (uid, gid) = (Uid::from_raw(who.uid), Gid::from_raw(who.gid));
     // This thread alone. The C library's setuid would change every thread of the process, also the
     // one that keeps root's rights to clean up.
-    stackrace_engine::system::work_as(uid, gid).map_err(|errno| {
+    stackrace_system::work_as(uid, gid).map_err(|errno| {
         let why = errno.in_words();
         format!("cannot work as uid {} and gid {}: {why}", who.uid, who.gid)
     })

@@ -147,7 +147,7 @@ pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
 
 /// Memory of this machine, MiB; 0 if the system does not say.
 pub(super) fn memory_mib() -> u64 {
-    stackrace_engine::system::memory_bytes() >> 20
+    stackrace_system::memory_bytes() >> 20
 }
 
 /// The usual size of the data on a machine with so much memory, MiB: twice that, at least 300 MiB,

@@ -7,6 +7,7 @@
 
 use stackrace_base::event::again;
 use stackrace_base::unit::{InWords, ShownPath};
+use stackrace_engine::Control;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -331,7 +332,7 @@ impl Shell<'_> {
 
     /// Runs it with PostMark's signs of life; when it began, by the wall clock.
     fn perform(&self, plan: &PostMarkPlan) -> Result<(PostMarkOutcome, u64), Failure> {
-        let control = self.interrupt.control();
+        let control = Control::ended_by(self.interrupt.stop_flag());
         let mut began_ns = 0;
         let mut notice = |notice| {
             // PostMark takes its first time here, after its directories were made.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use stackrace_engine::Control;
 use stackrace_engine::StartError;
 use stackrace_engine::sysbench::{FilePreparation, LiveCounters, SysbenchOutcome, SysbenchVersion};
 
@@ -115,7 +116,7 @@ fn prepare(
         ));
     }
     console.print(&text);
-    let control = interrupt.control();
+    let control = Control::ended_by(interrupt.stop_flag());
     let prepared = plan.prepare(&control, &mut |made, file| {
         let what = match made {
             FilePreparation::Created => "Creating file",
@@ -164,7 +165,7 @@ fn run(
     console.print(&print::head(&head));
     // Every request would pay for counters; without an interval none are read.
     let live = (options.interval_s > 0).then(LiveCounters::default);
-    let control = interrupt.control();
+    let control = Control::ended_by(interrupt.stop_flag());
     let (finished, ends) = channel();
     let outcome = std::thread::scope(|scope| {
         let (control, live) = (&control, live.as_ref());

@@ -107,7 +107,7 @@ pub(super) fn lay_out(
     made()?;
     let opened = std::fs::File::open(directory);
     opened
-        .and_then(|file| Ok(stackrace_engine::system::syncfs(file)?))
+        .and_then(|file| Ok(stackrace_system::syncfs(file)?))
         .map_err(|error| trouble_at(directory, error).while_doing("sync the file system of"))
 }
 

@@ -1,7 +1,6 @@
 //! The numbers of files over a shell, and looking for a file by them.
 
 use super::{mounts, quoted};
-use stackrace_engine::system;
 use stackrace_machine::host::{Host, MadeThing, MountInfo, SeenThing, ThingReads, TooMuch};
 use stackrace_machine::host::{identity, thing};
 use std::path::{Path, PathBuf};
@@ -87,7 +86,7 @@ pub(super) fn read_seen(text: &str, numbered: bool) -> Option<SeenThing> {
     let made = words.next().and_then(|second| second.parse::<u64>().ok());
     Some(SeenThing {
         device: match numbered {
-            true => system::device_parts(device),
+            true => stackrace_system::device_parts(device),
             false => (0, 0),
         },
         inode,

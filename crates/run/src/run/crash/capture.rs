@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use stackrace_drives::power::Logged;
 use stackrace_drives::{Operation, Request, SECTOR};
-use stackrace_engine::ublk::DeviceLog;
+use stackrace_ublk::DeviceLog;
 use std::sync::Arc;
 
 use super::told::LedgerStream;

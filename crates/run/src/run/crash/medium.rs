@@ -2,7 +2,7 @@
 
 use stackrace_drives::power::{Aftermath, Durability, Logged, PowerCut, WriteLog};
 use stackrace_drives::{SECTOR, scattered};
-use stackrace_engine::ublk::{DeviceLog, Medium};
+use stackrace_ublk::{DeviceLog, Medium};
 use std::sync::Arc;
 
 use super::capture::{Capture, DriveCapture};
