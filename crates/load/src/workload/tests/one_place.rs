@@ -94,7 +94,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 29] = [
         "the name of a tool",
     ),
     (
-        "crates/load/src/tools/fio/import.rs",
+        "crates/fio/src/fio/import.rs",
         &["sequential"],
         "a kind that fio measures as well",
     ),
@@ -263,7 +263,7 @@ fn a_workloads_word_is_said_in_its_own_place_only() {
         let quoted = quoted(&source);
         for (own, word) in kinds.iter().filter(|(_, word)| quoted.contains(word)) {
             let ordinary = ORDINARY.contains(word)
-                && ["crates/load", "crates/import"]
+                && ["crates/fio", "crates/load", "crates/import"]
                     .iter()
                     .any(|own| path.starts_with(own));
             if ordinary || owns(own, &path) {
