@@ -116,7 +116,7 @@ impl Workload for Aligned {
         self.workload.commands()
     }
 
-    fn refused_in_guests(&self) -> Option<String> {
+    fn refused_in_guests(&self) -> Option<(String, &'static str)> {
         self.workload.refused_in_guests()
     }
 

@@ -238,8 +238,9 @@ pub trait Workload: Send + Sync {
         let _ = host;
         None
     }
-    /// Why no guest of the lab can do it; none: one can. A guest has nothing of this machine's files.
-    fn refused_in_guests(&self) -> Option<String> {
+    /// Why no guest of the lab can do it, and what to do instead; none: one can. A guest has nothing of this machine's
+    /// files.
+    fn refused_in_guests(&self) -> Option<(String, &'static str)> {
         None
     }
     /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload

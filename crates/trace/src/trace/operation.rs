@@ -43,6 +43,10 @@ pub struct Operation {
     pub cause: u32,
 }
 
+/// Bits of a mapping: pages may be written (protection), and reach the file (flags, in the upper half).
+const WRITABLE: u64 = 2;
+const SHARED: u64 = 1 << 32;
+
 impl Operation {
     /// An operation of a thread, all else 0.
     pub fn of(code: Code, thread: u32, start: u64) -> Self {
@@ -69,6 +73,12 @@ impl Operation {
     /// Moment of its end: start and duration together.
     pub fn end(&self) -> u64 {
         self.start + self.duration
+    }
+
+    /// Whether what is written through this mapping reaches the file: no call tells of it.
+    pub fn maps_for_writing(&self) -> bool {
+        let written = WRITABLE | SHARED;
+        self.code == Code::Map && self.flags & written == written
     }
 
     /// Bytes that it moved.

@@ -10,10 +10,6 @@ use super::facts::{Ending, EntryKind, TraceOrigin, share};
 use super::operation::Operation;
 use super::reader::{Part, TraceReader};
 
-/// Bits of a mapping: pages may be written (protection), and reach the file (flags, in the upper half).
-const WRITABLE: u64 = 2;
-const SHARED: u64 = 1 << 32;
-
 /// Longest mapping whose pages a replay reads, all at once; of longer ones it is not known which were touched.
 pub const MAPPED_MAX: u64 = 64 << 20;
 
@@ -108,9 +104,7 @@ impl Summary {
         }
         match operation.code {
             Code::Fork => self.forks += 1,
-            Code::Map if operation.flags & WRITABLE != 0 && operation.flags & SHARED != 0 => {
-                self.written_mappings += 1;
-            }
+            Code::Map if operation.maps_for_writing() => self.written_mappings += 1,
             _ => {}
         }
         // What orders threads is no call.

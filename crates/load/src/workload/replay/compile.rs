@@ -17,9 +17,6 @@ use stackrace_base::unit;
 
 /// The kernel moves no more at once (`MAX_RW_COUNT`).
 const MOVED_MAX: u64 = 0x7fff_f000;
-/// Bits of a mapping: pages may be written, and reach the file (see the format of traces).
-const WRITABLE: u64 = 2;
-const SHARED: u64 = 1 << 32;
 /// Largest mapping whose writes may be left out: SQLite's index of its log is one of 32 KiB.
 const WRITTEN_MAX: u64 = 1 << 20;
 /// Flag of `unlinkat` that a directory goes (`AT_REMOVEDIR`).
@@ -497,8 +494,7 @@ impl Compiling<'_> {
 
     /// Refuses mappings whose writes are not seen.
     fn check_mapping(&mut self, operation: &Operation) {
-        let written = WRITABLE | SHARED;
-        if operation.flags & written != written || operation.length <= WRITTEN_MAX {
+        if !operation.maps_for_writing() || operation.length <= WRITTEN_MAX {
             return;
         }
         self.refused.get_or_insert_with(|| {

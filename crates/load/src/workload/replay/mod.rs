@@ -180,10 +180,11 @@ impl Workload for Replay {
         }
     }
 
-    fn refused_in_guests(&self) -> Option<String> {
+    fn refused_in_guests(&self) -> Option<(String, &'static str)> {
         let trace = self.trace.shown();
-        Some(format!(
-            "replay reads {trace}, and a guest of the lab has no files of this machine"
+        Some((
+            format!("replay reads {trace}, and a guest of the lab has no files of this machine"),
+            "leave --lab out, or compare directories with --replay",
         ))
     }
 

@@ -278,10 +278,8 @@ pub fn run(
 /// A level of the study's factor of places is no system of the lab, or a guest cannot do the work.
 pub fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
     let mut all = study.configurations.iter().flat_map(|each| &each.workloads);
-    if let Some(why) = all.find_map(|work| work.refused_in_guests()) {
-        return Err(
-            Failure::refused(why).next("leave --lab out, or compare directories with --replay")
-        );
+    if let Some((why, next)) = all.find_map(|work| work.refused_in_guests()) {
+        return Err(Failure::refused(why).next(next));
     }
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
