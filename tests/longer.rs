@@ -135,9 +135,39 @@ fn a_run_goes_on_until_the_size_is_known_as_well_as_asked() {
     assert_eq!(rounds(&ground), before);
 }
 
+/// Both bounds are searched for, and one of them no storage keeps.
+const RATES: &str = study!(
+    "Bounds",
+    r#"bound = ["p50 <= 1 min", "p50 <= 1 ns"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "rate"
+find-rate = { mode = "read", size = "1 MiB", bound = "{bound}", step = "20 ms", time = "400 ms", direct = false }"#],
+    3
+);
+
+fn a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", RATES);
+    let said = ground.stackrace(&["run", "study.toml"]);
+    said.ended(5);
+    let all: Vec<&str> = said.out.split_whitespace().collect();
+    let all = all.join(" ");
+    assert!(
+        all.contains("raise the bound (p50 <= …)")
+            && all.contains("then begin anew: stackrace run"),
+        "{all}"
+    );
+    let before = rounds(&ground);
+    let again = ground.stackrace(&["resume"]);
+    again.ended(5).err_has("measures nothing more");
+    assert_eq!(rounds(&ground), before);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
+        a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing,
         resume_measures_as_many_more_rounds_as_asked,
         more_time_goes_on_beyond_the_rounds_of_the_study,
         a_time_that_is_typed_and_that_no_round_fits_is_refused_with_one_that_does,
