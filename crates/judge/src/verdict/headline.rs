@@ -189,6 +189,15 @@ pub(super) fn both(c: &Comparison, unit: &str) -> String {
     })
 }
 
+/// The rounds of a comparison that was answered before others of its sentence: its values are of these alone.
+pub(super) fn earlier(c: &Comparison, all: &[&Comparison]) -> String {
+    let rounds = c.logs.len();
+    match all.iter().any(|other| other.logs.len() > rounds) && rounds > 0 {
+        true => format!(", in {}", counted(rounds, "round")),
+        false => String::new(),
+    }
+}
+
 /// The values of A and B with their unit.
 fn values(c: &Comparison, unit: &str) -> Option<[String; 2]> {
     let (a, b) = c.values.filter(|(a, b)| a.is_finite() && b.is_finite())?;

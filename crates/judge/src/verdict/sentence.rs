@@ -114,7 +114,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
             true => against_one(&said, &over, failed.is_empty()),
             false => {
                 let unit = only_unit(head);
-                let part = |c: &&Comparison| pair(c, &over, unit);
+                let part = |c: &&Comparison| pair(c, &over, unit) + &headline::earlier(c, &said);
                 let parts: Vec<String> = said.iter().map(part).collect();
                 parts.join("; ")
             }
