@@ -47,6 +47,16 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) seed: u64,
 }
 
+impl LoadRequest<'_> {
+    /// What is done, in one sentence.
+    pub(crate) fn summary(&self) -> String {
+        match self.target {
+            LoadTarget::Directory(_) => self.workload.summary(),
+            LoadTarget::Existing { .. } => self.workload.summary_on_existing(),
+        }
+    }
+}
+
 /// One phase as it went.
 pub(crate) struct LoadedPhase {
     /// Name that the workload gives it.
