@@ -61,7 +61,7 @@ pub(super) fn tables(record: &Record, verdict: &Verdict, wide: bool) -> Vec<Text
         let names = ["configuration"].iter().chain(more).chain(&names);
         // A workload whose trials have no histograms has no table.
         (!rows.is_empty()).then(|| TextTable {
-            title: format!("{}: latency of {op}", head.name),
+            title: format!("{}: latency of {op}, all rounds together", head.name),
             head: names.map(|name| (*name).to_owned()).collect(),
             rows,
             ..TextTable::default()

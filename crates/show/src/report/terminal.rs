@@ -84,9 +84,12 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     tail.line("");
     let notes = content::notes(record, verdict);
     if let Some(first) = notes.first() {
-        let more = match notes.len() {
-            1 => String::new(),
-            all => format!("; {} more", figure::counted(all - 1, "note")),
+        let (first, more) = match notes.len() {
+            1 => (first.as_str(), String::new()),
+            all => (
+                first.trim_end_matches('.'),
+                format!("; {} more", figure::counted(all - 1, "note")),
+            ),
         };
         let most = match tail.width < NARROW {
             true => NOTES_LINES_NARROW,
