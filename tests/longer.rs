@@ -135,13 +135,13 @@ fn a_run_goes_on_until_the_size_is_known_as_well_as_asked() {
     assert_eq!(rounds(&ground), before);
 }
 
-/// Both bounds are searched for, and one of them no storage keeps.
+/// No storage keeps this bound.
 const RATES: &str = study!(
-    "Bounds",
-    r#"bound = ["p50 <= 1 min", "p50 <= 1 ns"]"#,
+    "Rates",
+    "depth = [1, 2]",
     [r#"dir = { path = "data" }"#],
     [r#"name = "rate"
-find-rate = { mode = "read", size = "1 MiB", bound = "{bound}", step = "20 ms", time = "400 ms", direct = false }"#],
+find-rate = { mode = "read", size = "1 MiB", bound = "p50 <= 1 ns", queue-depth = "{depth}", step = "20 ms", time = "400 ms", direct = false }"#],
     3
 );
 

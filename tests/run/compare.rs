@@ -118,7 +118,7 @@ pub(crate) fn what_there_was_no_time_for_is_in_the_report_of_what_was_measured()
     let said = ground.stackrace(&[&args[..], &["--rounds", "1"]].concat());
     said.ended(0).err_has("there is time for");
     let page = ground.stackrace(&["report", "last", "--format", "json"]);
-    let page: serde_json::Value = serde_json::from_str(&page.out).unwrap();
+    let page: Value = serde_json::from_str(&page.out).unwrap();
     // Before all that disturbed it: where room is short, the first note alone is shown.
     let first = page["notes"][0].as_str().unwrap();
     assert!(
@@ -188,7 +188,7 @@ pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
         let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             "streaming write: ",
-            "3 complete rounds, compared with nothing.",
+            "3 complete rounds, nothing to compare it with.",
             "Models of bare drives",
             past,
         ] {

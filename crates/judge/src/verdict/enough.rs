@@ -146,7 +146,7 @@ impl RequiredRow {
             let needed = unit::count(needed);
             format!(
                 "; a trial has only {}, and {word} takes {needed}: longer trials would tell, further rounds would not",
-                unit::counted(count as usize, "operation")
+                counted(count as usize, "operation")
             )
         })
     }

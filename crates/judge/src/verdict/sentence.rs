@@ -79,7 +79,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
         && let Some(measured) = measured(alone)
     {
         return format!(
-            "{}: {measured}; {}, compared with nothing.",
+            "{}: {measured}; {}, nothing to compare it with.",
             alone.name,
             counted(judged.rounds as usize, "complete round")
         );
