@@ -158,6 +158,13 @@ fn a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_no
             && all.contains("then begin anew: stackrace run"),
         "{all}"
     );
+    // The words are broken into lines, and the command stands whole.
+    let mut lines = said.out.lines().map(str::trim_start);
+    assert!(
+        lines.any(|line| line.starts_with("stackrace run study.toml")),
+        "{}",
+        said.out
+    );
     let before = rounds(&ground);
     let again = ground.stackrace(&["resume"]);
     again.ended(5).err_has("measures nothing more");

@@ -86,7 +86,11 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         escaped(&record.head.stackrace)
     ));
     if !options.next.is_empty() {
-        text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
+        let before = match options.before_next.as_str() {
+            "" => String::new(),
+            before => format!("{}: ", escaped(before)),
+        };
+        text.push_str(&format!("\nNext: {before}{}\n", escaped(&options.next)));
     }
     text.into_bytes()
 }
