@@ -237,13 +237,10 @@ fn pair(c: &Comparison, over: &str, unit: &str) -> String {
                 (&c.a, turned(ratio))
             };
             let other = if better { &c.a } else { &c.b };
-            let ends = if tells(&ratio) {
-                ends(ratio)
-            } else {
-                String::new()
-            };
+            let ends = Some(ratio).filter(tells).map_or(String::new(), ends);
+            let certain = headline::how_certain(c, better);
             format!(
-                "{faster} is probably {} as fast as {other}{over}{ends}{shown}; not certain",
+                "{faster} is probably {} as fast as {other}{over}{ends}{shown}; {certain}",
                 by(ratio)
             )
         }
@@ -553,6 +550,7 @@ mod tests {
             order_effect: None,
             coarse: Coarseness::default(),
             still: Vec::new(),
+            certain_before: None,
             logs: Vec::new(),
         };
         let (at_least, at_most) = (0.1, 0.5);
