@@ -135,6 +135,22 @@ fn a_run_goes_on_until_the_size_is_known_as_well_as_asked() {
     assert_eq!(rounds(&ground), before);
 }
 
+fn what_there_was_no_time_for_is_in_the_report_of_what_was_measured() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let args = ["check", "data", "--for", "postgresql", "--time", "20 s"];
+    let said = ground.stackrace(&[&args[..], &["--rounds", "1"]].concat());
+    said.ended(0).err_has("there is time for");
+    let page = ground.stackrace(&["report", "last", "--format", "json"]);
+    let page: serde_json::Value = serde_json::from_str(&page.out).unwrap();
+    // Before all that disturbed it: where room is short, the first note alone is shown.
+    let first = page["notes"][0].as_str().unwrap();
+    assert!(
+        first.contains("there is time for") && first.contains("stackrace check"),
+        "{first}"
+    );
+}
+
 /// No storage keeps this bound.
 const RATES: &str = study!(
     "Rates",
@@ -173,6 +189,7 @@ fn a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_no
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
+        what_there_was_no_time_for_is_in_the_report_of_what_was_measured,
         a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing,
         resume_measures_as_many_more_rounds_as_asked,
         more_time_goes_on_beyond_the_rounds_of_the_study,

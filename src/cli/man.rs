@@ -69,9 +69,9 @@ fn page(command: &Command, name: &str) -> std::io::Result<Vec<u8>> {
         .manual("stackrace");
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
-    let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage: ").replace('-', "\\-");
-    text.extend_from_slice(format!(".SH SYNOPSIS\n{usage}\n").as_bytes());
+    let usage = command.clone().help_template("{usage}").render_help();
+    let usage = usage.to_string().replace('-', "\\-");
+    text.extend_from_slice(format!(".SH SYNOPSIS\n{}\n", usage.trim_end()).as_bytes());
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
     let mut below = command.get_subcommands();

@@ -16,7 +16,7 @@ const LENGTHS: [&str; 2] = ["--time", "--size"];
 pub(crate) struct NextStep {
     /// What to do before the command, or with it, in words; empty if nothing.
     pub(crate) before: String,
-    /// The command.
+    /// The command that makes it whole.
     pub(crate) command: String,
 }
 

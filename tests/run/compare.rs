@@ -111,22 +111,6 @@ pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-pub(crate) fn what_there_was_no_time_for_is_in_the_report_of_what_was_measured() {
-    let ground = Ground::new();
-    ground.make_dir("data");
-    let args = ["check", "data", "--for", "postgresql", "--time", "20 s"];
-    let said = ground.stackrace(&[&args[..], &["--rounds", "1"]].concat());
-    said.ended(0).err_has("there is time for");
-    let page = ground.stackrace(&["report", "last", "--format", "json"]);
-    let page: Value = serde_json::from_str(&page.out).unwrap();
-    // Before all that disturbed it: where room is short, the first note alone is shown.
-    let first = page["notes"][0].as_str().unwrap();
-    assert!(
-        first.contains("there is time for") && first.contains("stackrace check"),
-        "{first}"
-    );
-}
-
 /// A CI system shows both beside the code.
 fn pages_of_what_is_required(ground: &Ground, code: i32) {
     let both = ground.stackrace(&["gate", "--markdown", "--junit", "gate.xml"]);

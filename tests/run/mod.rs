@@ -519,7 +519,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         two_directories_are_compared_by_root,
         two_directories_are_compared_without_root,
         the_same_file_system_is_compared_only_where_one_insists,
-        what_there_was_no_time_for_is_in_the_report_of_what_was_measured,
         sizes_are_found_within_a_quota_that_the_free_space_does_not_show,
         one_directory_is_enough_or_not_or_that_is_not_certain_yet,
         a_full_disk_fails_its_trial_and_no_other,

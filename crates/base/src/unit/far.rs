@@ -26,7 +26,7 @@ pub fn far_rounded(ratio: f64, rounded: Rounded) -> String {
                 Rounded::Up => (ratio / unit).ceil(),
                 Rounded::Down => (ratio / unit).floor(),
             };
-            super::digits(digit * unit)
+            super::count::count((digit * unit) as u64)
         }
         r if r >= 0.000_095 => format!("{ratio:.4}"),
         r if r >= 0.000_009_5 => format!("{ratio:.5}"),

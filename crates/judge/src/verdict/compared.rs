@@ -102,6 +102,7 @@ impl AskedPair {
     ) -> Option<CertainBefore> {
         let mut checks = (FIRST_LOOK as usize..pairs.len()).rev();
         checks.find_map(|rounds| {
+            // As that check saw it: its error is the one that it spent.
             let first = &pairs[..rounds];
             let better = match self.said(table, first).0?.word.into() {
                 VerdictWord::Better { .. } => true,
@@ -122,6 +123,7 @@ impl AskedPair {
         let pairs = self.sides.pairs(table, self.figure);
         comparison.rounds = ratios(table, &pairs);
         comparison.robust = self.robust(table, &pairs, &comparison.logs);
+        // Each earlier check is made again, which no run under way has time for.
         if matches!(comparison.word, VerdictWord::Probably { .. }) {
             comparison.certain_before = self.certain_before(table, &pairs);
         }
