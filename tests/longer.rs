@@ -135,9 +135,62 @@ fn a_run_goes_on_until_the_size_is_known_as_well_as_asked() {
     assert_eq!(rounds(&ground), before);
 }
 
+fn what_there_was_no_time_for_is_in_the_report_of_what_was_measured() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let args = ["check", "data", "--for", "postgresql", "--time", "20 s"];
+    let said = ground.stackrace(&[&args[..], &["--rounds", "1"]].concat());
+    said.ended(0).err_has("there is time for");
+    let page = ground.stackrace(&["report", "last", "--format", "json"]);
+    let page: serde_json::Value = serde_json::from_str(&page.out).unwrap();
+    // Before all that disturbed it: where room is short, the first note alone is shown.
+    let first = page["notes"][0].as_str().unwrap();
+    assert!(
+        first.contains("there is time for") && first.contains("stackrace check"),
+        "{first}"
+    );
+}
+
+/// No storage keeps this bound.
+const RATES: &str = study!(
+    "Rates",
+    "depth = [1, 2]",
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "rate"
+find-rate = { mode = "read", size = "1 MiB", bound = "p50 <= 1 ns", queue-depth = "{depth}", step = "20 ms", time = "400 ms", direct = false }"#],
+    3
+);
+
+fn a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", RATES);
+    let said = ground.stackrace(&["run", "study.toml"]);
+    said.ended(5);
+    let all: Vec<&str> = said.out.split_whitespace().collect();
+    let all = all.join(" ");
+    assert!(
+        all.contains("raise the bound (p50 <= …)") && all.contains("then begin anew: "),
+        "{all}"
+    );
+    // The words are broken into lines, and the command stands whole.
+    let mut lines = said.out.lines().map(str::trim_start);
+    assert!(
+        lines.any(|line| line.contains("stackrace run study.toml") && !line.contains("anew")),
+        "{}",
+        said.out
+    );
+    let before = rounds(&ground);
+    let again = ground.stackrace(&["resume"]);
+    again.ended(5).err_has("measures nothing more");
+    assert_eq!(rounds(&ground), before);
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
     stackrace_test_needs::tests![
+        what_there_was_no_time_for_is_in_the_report_of_what_was_measured,
+        a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing,
         resume_measures_as_many_more_rounds_as_asked,
         more_time_goes_on_beyond_the_rounds_of_the_study,
         a_time_that_is_typed_and_that_no_round_fits_is_refused_with_one_that_does,

@@ -141,7 +141,7 @@ fn the_metric_that_decides_can_be_chosen_and_has_to_be_there() {
     let said = compare("random mode=read size=1MiB", "read latency p99.9");
     said.ended(3);
     assert!(
-        said.err.contains("256 operations, and p99.9 takes 10000"),
+        said.err.contains("256 operations, and p99.9 takes 10,000"),
         "{}",
         said.err
     );

@@ -5,7 +5,7 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print_styled, say};
-use crate::commands::longer;
+use crate::commands::longer::{self, NextStep};
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
 use stackrace_judge::verdict::{Enough, Placed, State, Verdict};
@@ -97,15 +97,19 @@ pub(super) fn show(
         // What went wrong after the last result says below what to do.
         let advised = run.ended.as_ref().is_err_and(Failure::is_advised);
         let next = match (step, &output.html) {
-            _ if advised => String::new(),
+            _ if advised => NextStep::default(),
             (Some(step), _) => step,
-            (None, Some(_)) => String::new(),
-            (None, None) => again(&["report", &record.head.run, "--html", "report.html"]),
+            (None, Some(_)) => NextStep::default(),
+            (None, None) => {
+                let html = again(&["report", &record.head.run, "--html", "report.html"]);
+                NextStep::new("", html)
+            }
         };
         let options = report::ReportOptions {
             lines_max,
             screen: setting.screen,
-            next,
+            before_next: next.before,
+            next: next.command,
             ..report::ReportOptions::default()
         };
         print_styled(&report::page(record, verdict, &options), setting.colour);
@@ -160,17 +164,16 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
 }
 
 /// The step that makes the answer whole, most often a command; `None` if nothing is missing.
-fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<String> {
+fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<NextStep> {
     let resume = record.head.resume_command();
     match reason {
-        Reason::Interrupted => return Some(resume),
+        Reason::Interrupted => return Some(NextStep::new("", resume)),
         // The same would be lost again, unless what is known to help is done first.
         Reason::Lost => {
             let advice = record.mendable().map(Observation::next);
             let advice = advice.filter(|advice| !advice.is_empty());
-            return Some(
-                advice.map_or(resume.clone(), |advice| format!("{advice}, then: {resume}")),
-            );
+            let before = advice.map_or(String::new(), |advice| format!("{advice}, then"));
+            return Some(NextStep::new(before, resume));
         }
         _ => {}
     }
@@ -189,7 +192,7 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
             ),
             advice => advice.to_owned(),
         };
-        return Some(format!("{advice}, then: {on}"));
+        return Some(NextStep::new(format!("{advice}, then"), on));
     }
     if let Some(longer) = longer::advice(record, verdict) {
         return Some(longer);
@@ -202,7 +205,7 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<Strin
         return None;
     }
     match can_be_decided(record, verdict) {
-        true => limited.then_some(on),
+        true => limited.then_some(NextStep::new("", on)),
         false => begin_anew(record),
     }
 }
@@ -227,15 +230,15 @@ fn can_be_decided(record: &Record, verdict: &Verdict) -> bool {
 }
 
 /// Advice where a failure leaves nothing to compare: only another run can answer.
-fn begin_anew(record: &Record) -> Option<String> {
+fn begin_anew(record: &Record) -> Option<NextStep> {
     let failed = record.failures().next()?;
     let name = named(record, failed.configuration);
     let advice = match failed.next() {
-        "" => format!("mend {name}, or leave it out"),
+        "" => format!("mend what made {name} fail, or leave {name} out"),
         advice => format!("{name}: {advice}"),
     };
     let again = shell(&record.head.command);
-    Some(format!("{advice}, then begin anew: {again}"))
+    Some(NextStep::new(format!("{advice}, then begin anew"), again))
 }
 
 #[cfg(test)]
@@ -269,6 +272,7 @@ mod tests {
         }
         let verdict = judge(&Evidence::of(&record));
         next_step(&record, &verdict, reason)
+            .map(|step| format!("{}: {}", step.before, step.command))
     }
 
     #[test]
@@ -282,10 +286,7 @@ mod tests {
             );
             let said = said.unwrap();
             assert!(!said.contains("resume"), "{said}");
-            assert!(
-                said.contains(", or leave it out, then begin anew: stackrace "),
-                "{said}"
-            );
+            assert!(said.contains(" out, then begin anew: stackrace "), "{said}");
             let advice = "install it: apt install xfsprogs";
             let said = next(failed, "mkfs.xfs is not installed", advice, Reason::Failed).unwrap();
             assert!(
@@ -309,7 +310,7 @@ mod tests {
         let verdict = judge(&Evidence::of(&record));
         for reason in [Reason::Interrupted, Reason::Lost] {
             let said = next_step(&record, &verdict, reason).unwrap();
-            assert_eq!(said, record.head.resume_command());
+            assert_eq!(said, NextStep::new("", record.head.resume_command()));
         }
     }
 }

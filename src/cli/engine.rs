@@ -85,7 +85,8 @@ pub(super) fn render(as_json: bool) -> String {
 /// Speed at which one core makes what is written: a line for each kind, a column for each size of write.
 /// Of a kind with one figure alone it stands in the first column.
 fn content(rates: &[ContentRate]) -> String {
-    let mut text = format!("\n{:<33}", "content made by one core");
+    // Far above any storage: a reader must see that none takes part.
+    let mut text = format!("\n{:<33}", "content in memory, by one core");
     let kinds: Vec<&[ContentRate]> = rates.chunk_by(|a, b| a.kind == b.kind).collect();
     // All kinds have the same block sizes; those of the first are the head of the table.
     for rate in kinds.iter().take(1).copied().flatten() {
@@ -98,6 +99,6 @@ fn content(rates: &[ContentRate]) -> String {
             text.push_str(&format!("{rate:>11}"));
         }
     }
-    text.push('\n');
+    text.push_str("\n  (made ready before it is written: no storage takes part)\n");
     text
 }

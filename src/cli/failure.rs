@@ -2,6 +2,8 @@
 
 pub(super) use stackrace_base::failure::{Failure, INTERRUPTED, THREADS};
 
+/// Refused before anything was touched, or would be (`plan`).
+pub(super) const REFUSED: u8 = 3;
 /// This machine cannot do it.
 pub(super) const UNABLE: u8 = 4;
 /// A trial did not end, or ended with an error.

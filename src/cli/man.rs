@@ -45,25 +45,46 @@ fn pages(program: &Command) -> Result<Vec<(String, Vec<u8>)>, Failure> {
 }
 
 fn collect(command: &Command, name: &str, all: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
-    let mut page = Vec::new();
-    // Pages of one version are the same wherever they are made: no date.
-    Man::new(command.clone())
-        .title(name.to_uppercase())
-        .source(format!("stackrace {}", env!("CARGO_PKG_VERSION")))
-        .manual("stackrace")
-        .render(&mut page)
-        .map_err(|error| {
-            Failure::internal(format!(
-                "the page {name}: {error}",
-                error = error.in_words()
-            ))
-        })?;
+    let page = page(command, name).map_err(|error| {
+        Failure::internal(format!(
+            "the page {name}: {error}",
+            error = error.in_words()
+        ))
+    })?;
     all.push((format!("{name}.1"), page));
     let shown = |below: &&Command| !below.is_hide_set() && below.get_name() != "help";
     for below in command.get_subcommands().filter(shown) {
         collect(below, &format!("{name}-{}", below.get_name()), all)?;
     }
     Ok(())
+}
+
+/// One page. Its synopsis is the usage that `--help` shows: that of the library leaves out values and what is repeated.
+fn page(command: &Command, name: &str) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    // Pages of one version are the same wherever they are made: no date.
+    let man = Man::new(command.clone())
+        .title(name.to_uppercase())
+        .source(format!("stackrace {}", env!("CARGO_PKG_VERSION")))
+        .manual("stackrace");
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    let usage = command.clone().help_template("{usage}").render_help();
+    let usage = usage.to_string().replace('-', "\\-");
+    text.extend_from_slice(format!(".SH SYNOPSIS\n{}\n", usage.trim_end()).as_bytes());
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    let mut below = command.get_subcommands();
+    if below.any(|below| !below.is_hide_set()) {
+        man.render_subcommands_section(&mut text)?;
+    }
+    if command.get_after_long_help().is_some() || command.get_after_help().is_some() {
+        man.render_extra_section(&mut text)?;
+    }
+    if command.get_version().is_some() {
+        man.render_version_section(&mut text)?;
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -86,6 +107,28 @@ mod tests {
         assert!(
             !names.iter().any(|name| name.contains("agent")),
             "{names:?}"
+        );
+    }
+
+    #[test]
+    fn the_synopsis_of_each_page_is_the_usage_of_its_help() {
+        let pages = pages(&args::whole()).unwrap();
+        let synopsis = |name: &str| {
+            let (_, page) = pages.iter().find(|(page, _)| page == name).unwrap();
+            let page = String::from_utf8_lossy(page).into_owned();
+            let (_, rest) = page.split_once(".SH SYNOPSIS\n").unwrap();
+            let (line, _) = rest.split_once("\n.SH").unwrap();
+            line.replace("\\-", "-")
+        };
+        let compare = "stackrace compare [OPTIONS] <DIR>... [-- <COMMAND>...]";
+        assert_eq!(synopsis("stackrace-compare.1"), compare);
+        let prune = "stackrace runs prune [OPTIONS] --keep <N>";
+        assert_eq!(synopsis("stackrace-runs-prune.1"), prune);
+        let load = "stackrace load [OPTIONS] <PLACE> <WORKLOAD> [NAME=VALUE]...";
+        assert_eq!(synopsis("stackrace-load.1"), load);
+        assert_eq!(
+            synopsis("stackrace-lab.1"),
+            "stackrace lab [OPTIONS] <COMMAND>"
         );
     }
 

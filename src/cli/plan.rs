@@ -2,7 +2,7 @@
 
 use super::args::{self, PlanArgs};
 use super::drive_card;
-use super::failure::Failure;
+use super::failure::{self, Failure};
 use super::images;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
@@ -33,12 +33,14 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
             true => print_data(format!("{:#}\n", answer.json).as_bytes()),
             false => say(&answer.text),
         }
-        return Ok(0);
+        return Ok(exit_code(answer.refused));
     }
     let Some(there) = machines::asked_for(&study, &args::machines(&verb.there))? else {
         return show(setting, &study, &verb, (place, memory_bytes), None);
     };
+    let mut refused = false;
     machines::plan(&setting.session, &study, &there, setting, |name, answer| {
+        refused |= answer.refused;
         if verb.json {
             return print_data(format!("{:#}\n", answer.json).as_bytes());
         }
@@ -47,7 +49,15 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
         }
         say(&answer.text);
     })?;
-    Ok(0)
+    Ok(exit_code(refused))
+}
+
+/// The code with which `run` would end at once: a script asks `plan` whether a study can run.
+fn exit_code(refused: bool) -> u8 {
+    match refused {
+        true => failure::REFUSED,
+        false => 0,
+    }
 }
 
 /// The study as it is planned, where, and the memory of a guest, bytes.
@@ -118,5 +128,5 @@ fn show(
             preflight::dangers_text(study)
         ));
     }
-    Ok(0)
+    Ok(exit_code(plan.problems().next().is_some()))
 }

@@ -287,9 +287,6 @@ pub(crate) fn run(
             "the same sizes as in run {run}; --size BYTES gives others"
         ));
     }
-    if let Some(short) = &prepared.short {
-        observer.remark(short);
-    }
     room::check(&study, &rooms(&prepared.sides), || {
         "free space there, or give less data with --size".to_owned()
     })?;
@@ -305,6 +302,8 @@ pub(crate) fn run(
     // The run fixes what each side lies on when it sets it up: that must be what was looked at here.
     watched(&host, &prepared.sides).unchanged()?;
     let mut warnings = prepared.warnings;
+    // Who reads the result later must know what is missing in it, too.
+    warnings.extend(prepared.short);
     warnings.extend(cache_warning(&study, request.warm));
     if request.quick {
         warnings.push(first_impression(request.time_ns));

@@ -12,7 +12,7 @@ use stackrace_engine::{PhaseOutcome, residency};
 
 use crate::commands::load_target::LoadTarget;
 use crate::commands::watched::WatchedDirs;
-use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled, StoredBytes};
+use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled, StoredBytes, again};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
@@ -47,6 +47,16 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) seed: u64,
 }
 
+impl LoadRequest<'_> {
+    /// What is done, in one sentence.
+    pub(crate) fn summary(&self) -> String {
+        match self.target {
+            LoadTarget::Directory(_) => self.workload.summary(),
+            LoadTarget::Existing { .. } => self.workload.summary_on_existing(),
+        }
+    }
+}
+
 /// One phase as it went.
 pub(crate) struct LoadedPhase {
     /// Name that the workload gives it.
@@ -66,6 +76,8 @@ pub(crate) struct Loaded {
     pub(crate) metrics: Vec<(MetricHead, Option<f64>)>,
     /// Trouble that kept a phase from beginning; `None` if all began, or it was interrupted.
     pub(crate) trouble: Option<String>,
+    /// What to do about a failure; empty if nothing failed, or there is nothing to be said.
+    pub(crate) advice: String,
     /// True if it was stopped before its end.
     pub(crate) interrupted: bool,
     /// Counters of that time, as a trial of a run has them, for the audit; `None` if no phase ended.
@@ -172,6 +184,16 @@ fn check_directory(
         Failure::refused(format!("{} cannot be used: {why}", directory.shown()))
             .next("name a directory you may write to")
     };
+    if request.workload.wants_bare() {
+        let what = format!(
+            "{} works on bare devices, and a load works in a directory",
+            request.kind.name
+        );
+        let next = again(&["show", "workload", request.kind.name]);
+        return Err(Failure::refused(what).next(format!(
+            "put it into a study with `bare = {{}}` on disks, as the study rebuild does; its settings: {next}"
+        )));
+    }
     // What has to be installed is said before data are laid out for it.
     if let Some(missing) = host.missing(&request.workload.needs()).first() {
         return Err(Failure::unable(missing.to_string()).next(missing.next()));
@@ -297,6 +319,7 @@ impl<'a> Load<'a> {
             phases: self.phases,
             metrics: heads.into_iter().zip(values).collect(),
             trouble: trouble.cloned().or(done.left),
+            advice: done.advice,
             interrupted: done.ended == Ended::Interrupted,
             trial: (done.ended == Ended::Complete).then(|| Box::new(self.trial)),
             outcomes: done.outcomes,

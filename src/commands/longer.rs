@@ -11,8 +11,27 @@ const TO_SPARE: f64 = 1.25;
 /// Options of `check` that say how long its trials last.
 const LENGTHS: [&str; 2] = ["--time", "--size"];
 
+/// What makes an answer whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NextStep {
+    /// What to do before the command, or with it, in words; empty if nothing.
+    pub(crate) before: String,
+    /// The command that makes it whole.
+    pub(crate) command: String,
+}
+
+impl NextStep {
+    /// A command, with what is to be done before it.
+    pub(crate) fn new(before: impl Into<String>, command: impl Into<String>) -> Self {
+        Self {
+            before: before.into(),
+            command: command.into(),
+        }
+    }
+}
+
 /// The command that begins anew with trials that are long enough; `None` if they are, or more rounds are to come first.
-pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
+pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<NextStep> {
     let short = |row: &&RequiredRow| row.enough == Enough::Open && row.is_too_short();
     let short: Vec<&RequiredRow> = verdict.required.iter().filter(short).collect();
     if short.is_empty() || !verdict.settled {
@@ -28,15 +47,15 @@ pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<String> {
         Some(time) => {
             let mut command = without_lengths(&head.command);
             command.extend(["--time".to_owned(), format!("{}s", time.ceil())]);
-            format!("begin anew with longer trials: {}", shell(&command))
+            NextStep::new("begin anew with longer trials", shell(&command))
         }
         None if head.study_name == COMPARE => {
             let study = shell(&[&head.command[..], &["--print-study".to_owned()]].concat());
-            format!("let the trials of its study last longer: {study}")
+            NextStep::new("let the trials of its study last longer", study)
         }
-        None => format!(
-            "let the trials of the study last longer, then begin anew: {}",
-            shell(&head.command)
+        None => NextStep::new(
+            "let the trials of the study last longer, then begin anew",
+            shell(&head.command),
         ),
     })
 }
@@ -113,15 +132,16 @@ mod tests {
         assert_eq!(said(&record), None);
         record.head.workloads[1].metrics[3].name = "read latency p99.9".to_owned();
         let any = said(&record).unwrap();
-        assert!(any.contains("then begin anew: "), "{any}");
+        assert!(any.before.ends_with("then begin anew"), "{any:?}");
         record.head.study_name = COMPARE.to_owned();
         record.head.command = ["stackrace", "check", "d", "--time", "1s"]
             .map(str::to_owned)
             .into();
         let checked = said(&record).unwrap();
-        let own = checked.contains("stackrace check d --time 1s --print-study");
-        let longer = checked.contains(" longer trials: stackrace check d --time ");
-        assert!(own || longer, "{checked}");
+        let own = checked.command == "stackrace check d --time 1s --print-study";
+        let longer = checked.command.starts_with("stackrace check d --time ")
+            && checked.before.ends_with(" longer trials");
+        assert!(own || longer, "{checked:?}");
     }
 
     #[test]

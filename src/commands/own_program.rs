@@ -108,15 +108,6 @@ impl OwnProgram {
     /// What to do where it failed when it was tried.
     fn remedy(&self) -> String {
         match (&self.workload, &self.fio) {
-            (Some(settings), _) if settings.owner == find_rate::NAME => {
-                let io = find_rate::SEARCHED;
-                // As large as it was, which fitted.
-                let size = settings.optional_bytes("size").ok().flatten();
-                let size = unit::bytes(size.unwrap_or(1 << 30)).replace(' ', "");
-                format!(
-                    "write another --find-rate, or give it more time: --with \"{io} mode=read size={size} time=5min\""
-                )
-            }
             (Some(settings), _) => {
                 let name = &settings.owner;
                 format!(

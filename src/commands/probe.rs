@@ -74,7 +74,10 @@ pub(super) fn probe(
                 side.text,
                 with_real_names(error)
             ))
-            .next(remedy.as_str())
+            .next(match &*tried.advice {
+                "" => remedy.as_str(),
+                known => known,
+            })
         };
         match (&tried.ended, &tried.left) {
             (Ended::Interrupted, _) => return Err(temporary::interrupted(context)),

@@ -450,7 +450,10 @@ impl<'a> Probe<'a> {
             // Half a trial is none.
             Ended::Interrupted => Err(temporary::interrupted(self.context)),
             // The time until an operation failed says nothing of what the work takes.
-            Ended::Failed { error } => Err(refused(name, &error)),
+            Ended::Failed { error } => Err(match tried.advice.is_empty() {
+                true => refused(name, &error),
+                false => refused(name, &error).next(tried.advice),
+            }),
             Ended::Complete => {
                 let elapsed = tried.outcomes.iter().map(|outcome| outcome.elapsed_ns);
                 Ok(Tried {

@@ -78,6 +78,7 @@ pub(super) fn reported(record: &Record) {
     }
     stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |width| ReportOptions {
+        before_next: "mend it, then".to_owned(),
         placed: verdict::Placed::default(),
         beside: None,
         lines_max: None,

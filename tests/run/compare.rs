@@ -172,7 +172,7 @@ pub(crate) fn one_directory_is_enough_or_not_or_that_is_not_certain_yet() {
         let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             "streaming write: ",
-            "3 complete rounds, compared with nothing.",
+            "3 complete rounds, nothing to compare it with.",
             "Models of bare drives",
             past,
         ] {

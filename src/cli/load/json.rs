@@ -29,7 +29,7 @@ pub(super) fn render(
     let object = json!({
         "workload": request.kind.name,
         "place": request.target.path().to_string_lossy(),
-        "summary": request.workload.summary(),
+        "summary": request.summary(),
         "phases": phases,
         "metrics": metrics,
         "audit": audit.map(audited),

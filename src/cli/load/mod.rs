@@ -88,7 +88,7 @@ fn finish(loaded: &Loaded) -> Result<u8, Failure> {
     match &loaded.trouble {
         _ if loaded.interrupted => Ok(failure::INTERRUPTED),
         // After the table: what was measured until then was asked for.
-        Some(trouble) => Err(Failure::trial(trouble.clone())),
+        Some(trouble) => Err(Failure::trial(trouble.clone()).next(loaded.advice.clone())),
         None if failed => Ok(failure::TRIAL_FAILED),
         None => Ok(0),
     }

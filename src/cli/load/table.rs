@@ -7,7 +7,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 use super::super::engine;
 use crate::commands::load::{LoadRequest, Loaded, LoadedPhase};
 use crate::commands::load_target::LoadTarget;
-use stackrace_base::event::histogram::p999;
+use stackrace_base::event::histogram::quantile;
 use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};
@@ -59,7 +59,7 @@ pub(super) fn render(
         text: String::new(),
         width,
     };
-    text.paragraph(&request.workload.summary());
+    text.paragraph(&request.summary());
     let what = match &request.target {
         LoadTarget::Directory(_) => "a private directory, removed",
         LoadTarget::Existing { .. } => "only read",
@@ -229,7 +229,7 @@ fn counted(op: &OpOutcome, elapsed_ns: u64) -> [String; 3] {
         bytes => unit::bytes_per_second(per_second(bytes)),
     };
     let operations = unit::operations_per_second(per_second(op.count));
-    [op.count.to_string(), operations, bytes]
+    [unit::count(op.count), operations, bytes]
 }
 
 fn timing(text: &mut Page, label: &str, timing: &Timing) {
@@ -263,13 +263,14 @@ fn row(text: &mut Page, name: &str, counted: Option<[String; 3]>, times: &[Strin
 /// Mean, median, 99th and 99.9th percentile, and the largest: as [`TIMES`] names them.
 fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> [String; 5] {
     let count = histogram.len();
-    let at = |quantile: f64| time(histogram.value_at_quantile(quantile) as f64);
-    let p999 = p999(histogram).map_or_else(|| "–".to_owned(), |ns| time(ns as f64));
+    let tail = |share: f64| {
+        quantile(histogram, share).map_or_else(|| "–".to_owned(), |ns| time(ns as f64))
+    };
     [
         time(sum_ns as f64 / count.max(1) as f64),
-        at(0.50),
-        at(0.99),
-        p999,
+        time(histogram.value_at_quantile(0.50) as f64),
+        tail(0.99),
+        tail(0.999),
         time(histogram.max() as f64),
     ]
 }
@@ -363,7 +364,10 @@ fn load(offered: f64, outcome: &PhaseOutcome) -> String {
         achieved / offered * 100.0
     );
     if outcome.unissued > 0 {
-        words.push_str(&format!(", {} due at the end not issued", outcome.unissued));
+        words.push_str(&format!(
+            ", {} due at the end not issued",
+            unit::count(outcome.unissued)
+        ));
     }
     if audit::not_achieved(offered, achieved) {
         words.push_str(": did not keep up, so response times grow with the length of the phase");
@@ -378,7 +382,7 @@ fn caches(request: &LoadRequest<'_>, measured: &LoadedPhase) -> String {
         (true, None) => "asked to be dropped; what is still in memory is not known".to_owned(),
         (true, Some((_, 0))) => "there were no data that could be in memory".to_owned(),
         (true, Some((left, all))) => format!(
-            "dropped: {} of the {} of data are still in memory",
+            "dropped: {} of the {} that were looked at are still in memory",
             unit::bytes(left),
             unit::bytes(all)
         ),

@@ -19,9 +19,21 @@ const NO_COUNT: [u8; 9] = [0xff; 9];
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 pub const OPERATIONS_FOR_P999: u64 = 10_000;
 
-/// The 99.9th percentile; `None` if fewer than ten values lie above it: it would be the largest one under another name.
+/// Returns true if ten of so many values lie above the quantile of this share: of fewer values it would be the largest
+/// one under another name.
+pub fn has_quantile(values: u64, share: f64) -> bool {
+    // 0.01 x 1000 is computed as 10.00…1.
+    values as f64 * (1.0 - share) >= 10.0 - 1e-6
+}
+
+/// A quantile; `None` of too few values ([`has_quantile`]).
+pub fn quantile(histogram: &Histogram<u64>, share: f64) -> Option<u64> {
+    has_quantile(histogram.len(), share).then(|| histogram.value_at_quantile(share))
+}
+
+/// The 99.9th percentile; `None` of fewer than [`OPERATIONS_FOR_P999`].
 pub fn p999(histogram: &Histogram<u64>) -> Option<u64> {
-    (histogram.len() >= OPERATIONS_FOR_P999).then(|| histogram.value_at_quantile(0.999))
+    quantile(histogram, 0.999)
 }
 
 /// The text of a histogram as it is written. Writing into memory cannot fail; an empty text would say it did.
@@ -145,6 +157,21 @@ fn plain(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_needs_ten_values_above_it() {
+        for (share, least) in [(0.95, 200), (0.99, 1000), (0.999, OPERATIONS_FOR_P999)] {
+            assert!(
+                has_quantile(least, share) && !has_quantile(least - 1, share),
+                "{share}"
+            );
+        }
+        let mut histogram = Histogram::new(3).unwrap();
+        histogram.record_n(5, 60).unwrap();
+        assert_eq!(quantile(&histogram, 0.99), None);
+        histogram.record_n(5, 940).unwrap();
+        assert_eq!(quantile(&histogram, 0.99), Some(5));
+    }
 
     #[test]
     fn what_cannot_be_read_is_no_histogram() {

@@ -49,9 +49,19 @@ pub(super) fn work(summary: &str) -> String {
         Some(told) => told.split_once(": ").map_or("", |(_, settings)| settings),
         None => summary,
     };
-    // Earlier versions wrote `1 thread(s)`: the same work.
-    work.replace(" 1 thread(s)", " 1 thread")
-        .replace("thread(s)", "threads")
+    // Earlier versions wrote `1 thread(s)`, and `1050 entries`: the same work.
+    let work = work.replace(" 1 thread(s)", " 1 thread");
+    without_thousands(&work.replace("thread(s)", "threads"))
+}
+
+/// A text whose numbers have no commas; behind any other comma stands a blank.
+fn without_thousands(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let kept = text.char_indices();
+    let kept =
+        kept.filter(|(at, sign)| *sign != ',' || *at == 0 || !digit(at - 1) || !digit(at + 1));
+    kept.map(|(_, sign)| sign).collect()
 }
 
 /// Memory of a guest that is not on record, bytes.
@@ -103,6 +113,14 @@ pub(super) fn place(facts: &[Fact]) -> RunPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_work_is_known_however_its_numbers_are_written() {
+        let now = "a tree of 1,050 entries, 1,000,000 B, random, 4 threads";
+        let before = "a tree of 1050 entries, 1000000 B, random, 4 thread(s)";
+        assert_eq!(work(now), work(before));
+        assert_ne!(work("2 sizes, 1, 2"), work("2 sizes, 12"));
+    }
 
     #[test]
     fn older_logs_say_in_their_facts_where_the_run_was_made() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::unit::{self, UnitError};
+use crate::unit::{self, Rounded, UnitError};
 
 /// A price, once or a month.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,14 +54,27 @@ impl Price {
         format!("{}{monthly}", self.currency)
     }
 
-    /// `73 EUR`, `12.5 EUR per month`
+    /// `73 EUR`, `12.50 EUR per month`
     pub fn words(&self) -> String {
-        // A gigabyte or an hour may cost less than a cent.
-        let amount = match self.amount < 1.0 {
-            true => unit::digits(self.amount),
-            false => ((self.amount * 100.0).round() / 100.0).to_string(),
-        };
+        self.words_beside([self])
+    }
+
+    /// The same with as many decimals as any of these needs: amounts that stand below each other are compared by eye.
+    pub fn words_beside<'a>(&self, all: impl IntoIterator<Item = &'a Self>) -> String {
+        let needed = all.into_iter().map(Self::decimals).max();
+        let amount = unit::decimals(self.amount, needed.unwrap_or(0), Rounded::Nearest);
         format!("{amount} {}", self.unit())
+    }
+
+    /// Decimals that it is written with: none where it is whole, else hundredths.
+    fn decimals(&self) -> usize {
+        let whole_in = |part: f64| ((self.amount * part).round() / part - self.amount).abs() < 1e-9;
+        match self.amount {
+            _ if whole_in(1.0) => 0,
+            // A gigabyte or an hour may cost less than a cent.
+            amount if amount < 1.0 && !whole_in(100.0) => 3,
+            _ => 2,
+        }
     }
 
     /// Returns true if both can be added.
@@ -93,7 +106,10 @@ mod tests {
     fn a_cost_is_a_number_and_a_currency() {
         let words = |text| Price::read(text).map(|cost| cost.words());
         assert_eq!(words("73 EUR").unwrap(), "73 EUR");
-        assert_eq!(words(" 12.50 eur per month").unwrap(), "12.5 EUR per month");
+        assert_eq!(
+            words(" 12.50 eur per month").unwrap(),
+            "12.50 EUR per month"
+        );
         assert_eq!(words("12€/month").unwrap(), "12 € per month");
         for wrong in [
             "EUR",
@@ -112,13 +128,23 @@ mod tests {
     }
 
     #[test]
+    fn amounts_beside_each_other_have_as_many_decimals() {
+        let all = ["73 EUR", "120.5 EUR", "0.1 EUR"].map(|text| Price::read(text).unwrap());
+        let words = all.each_ref().map(|one| one.words_beside(&all));
+        assert_eq!(words, ["73.00 EUR", "120.50 EUR", "0.10 EUR"]);
+        let alone = all.each_ref().map(Price::words);
+        assert_eq!(alone, ["73 EUR", "120.50 EUR", "0.10 EUR"]);
+        assert_eq!(Price::read("0.0042 EUR").unwrap().words(), "0.004 EUR");
+    }
+
+    #[test]
     fn costs_are_added_and_divided() {
         let all = [
             Price::read("73 EUR").unwrap(),
             Price::read("27.5 EUR").unwrap(),
         ];
         let sum = Price::sum(all.iter()).unwrap();
-        assert_eq!(sum.words(), "100.5 EUR");
+        assert_eq!(sum.words(), "100.50 EUR");
         assert_eq!(Price::sum([].iter()), None);
         assert_eq!(sum.buys("B/s", 201e6).unwrap(), "2.00 MB/s per EUR");
         assert_eq!(Price::read("0 EUR").unwrap().buys("B/s", 1.0), None);

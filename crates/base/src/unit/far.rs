@@ -2,7 +2,7 @@
 
 use super::Rounded;
 
-/// A ratio so far from 1 that only its first digit is worth reading, in plain digits: `20000`, `0.0003`. The ends of an
+/// A ratio so far from 1 that only its first digit is worth reading, in plain digits: `20,000`, `0.0003`. The ends of an
 /// interval that knows nothing may be of any size: `a million` and more, `a millionth` and less, are so named.
 pub fn far(ratio: f64) -> String {
     far_rounded(ratio, Rounded::Nearest)
@@ -26,7 +26,7 @@ pub fn far_rounded(ratio: f64, rounded: Rounded) -> String {
                 Rounded::Up => (ratio / unit).ceil(),
                 Rounded::Down => (ratio / unit).floor(),
             };
-            format!("{:.0}", digit * unit)
+            super::count::count((digit * unit) as u64)
         }
         r if r >= 0.000_095 => format!("{ratio:.4}"),
         r if r >= 0.000_009_5 => format!("{ratio:.5}"),
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn far_from_1_plain_digits_stand() {
         for (ratio, said) in [
-            (12_060.0, "10000"),
-            (96_000.0, "100000"),
-            (160_000.0, "200000"),
+            (12_060.0, "10,000"),
+            (96_000.0, "100,000"),
+            (160_000.0, "200,000"),
             (1e40, "over a million"),
             (0.000_31, "0.0003"),
             (0.000_082, "0.00008"),
@@ -52,7 +52,7 @@ mod tests {
         ] {
             assert_eq!(far(ratio), said);
         }
-        assert_eq!(far_rounded(383_000.0, Rounded::Down), "300000");
-        assert_eq!(far_rounded(32_100.0, Rounded::Up), "40000");
+        assert_eq!(far_rounded(383_000.0, Rounded::Down), "300,000");
+        assert_eq!(far_rounded(32_100.0, Rounded::Up), "40,000");
     }
 }

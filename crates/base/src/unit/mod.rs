@@ -3,10 +3,12 @@
 //! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is 1024 or
 //! 1024², as fio, dd, truncate and LVM take it. What is shown is always spelled out.
 
+mod count;
 mod far;
 mod rounded;
 mod whole;
 
+pub use count::{count, counted};
 pub use far::{far, far_rounded};
 pub use rounded::{Rounded, decimals, percent, percent_rounded};
 pub use stackrace_system::limit::InWords;
@@ -330,7 +332,10 @@ fn bytes_per_second_of(number: f64, word: &str) -> Option<f64> {
 pub fn digits(value: f64) -> String {
     match value.abs() {
         // Limits where rounding adds a digit: 99.95 is shown as 100 and not as 100.0.
-        v if v == 0.0 || v >= 99.95 => format!("{value:.0}"),
+        v if v == 0.0 || v >= 99.95 => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            format!("{sign}{}", count::thousands(&format!("{v:.0}")))
+        }
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.1 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
@@ -345,12 +350,6 @@ pub fn long_time(seconds: f64) -> String {
         60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
     }
-}
-
-/// Words for a count of a thing: `1 trial`, `2 trials`.
-pub fn counted(count: usize, thing: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{plural}")
 }
 
 /// Words as in a sentence: `a, b and c`.

@@ -1,7 +1,7 @@
 //! Whether an open loop got the load it offered.
 
 use super::check::AuditCheck;
-use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy};
 use super::reading::TrialReading;
 use stackrace_base::unit;
 
@@ -47,10 +47,14 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
             format!("the offered load of {} was achieved", rates[0]),
         )
     };
+    // Whatever else was full: more was not asked for. A phase without an offer went as fast as it could.
+    let mut phases = reading.trial.phases.iter();
+    let all = grade == Grade::Ok && phases.all(|phase| phase.offered_per_s.is_some());
+    let limit = all.then_some(LimitedBy::OfferedLoad);
     Some(CheckFinding {
         // Less is worse.
         strength: -share,
-        ..CheckFinding::new(grade, sentence, evidence)
+        ..CheckFinding::new(grade, sentence, evidence).limiting(limit)
     })
 }
 
@@ -61,7 +65,9 @@ pub fn not_achieved(offered: f64, achieved: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{found, grade, operation, trial};
+    use super::super::list::checks;
+    use super::super::sample::{found, grade, operation, reading, trial};
+    use super::super::trial::{findings, pace};
     use super::*;
 
     #[test]
@@ -76,5 +82,27 @@ mod tests {
         assert!(finding.sentence.contains(words), "{}", finding.sentence);
         trial.phases[0].operations = vec![operation("read", 990, 4096)];
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+    }
+
+    #[test]
+    fn what_did_all_that_was_offered_is_limited_by_the_offer_whatever_else_was_full() {
+        let of = |achieved, elapsed_ns| {
+            let mut trial = trial();
+            trial.phases[0].operations = vec![operation("read", achieved, 4096)];
+            trial.phases[0].offered_per_s = Some(1000.0);
+            // A generator that is late, in user mode for the whole second.
+            trial.counted.cpu_user_ns = elapsed_ns;
+            let findings = findings(&checks(), &reading(&trial));
+            let found = pace(&findings).unwrap();
+            (found.by, found.how)
+        };
+        let (by, how) = of(1000, 1_000_000_000);
+        assert_eq!(by, LimitedBy::OfferedLoad);
+        // Its share in the latencies is still said.
+        assert!(
+            how.contains("1.00 k/s was achieved; 100 % of thread time"),
+            "{how}"
+        );
+        assert_eq!(of(900, 1_000_000_000).0, LimitedBy::Generator);
     }
 }

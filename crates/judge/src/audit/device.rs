@@ -95,12 +95,12 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 impl Seen<'_> {
     /// The limit it is, if any, and the words for it.
     fn limit(&self) -> (Option<LimitedBy>, String) {
-        let brief = format!(
-            "{} {} busy, {}",
-            self.device.device,
-            unit::percent(self.busy),
-            shown(self.rate, "B/s")
-        );
+        let (device, rate) = (&self.device.device, shown(self.rate, "B/s"));
+        // Some kernels count no time of a device that answers at once: "0 % busy" would deny the traffic beside it.
+        let brief = match self.busy == 0.0 && self.rate > 0.0 {
+            true => format!("{device} {rate}"),
+            false => format!("{device} {} busy, {rate}", unit::percent(self.busy)),
+        };
         let full = self.busy >= BUSY_SHARE;
         // An idle device, a waiting program and a flat rate together: something in between hands out
         // a fixed rate.
@@ -258,6 +258,8 @@ mod tests {
             found(&CHECK, &full).unwrap().sentence,
             "loop0 95 % busy, 410 MB/s"
         );
+        let uncounted = found(&CHECK, &busy(0, 10_000, 40_960)).unwrap();
+        assert_eq!(uncounted.sentence, "loop0 410 MB/s");
     }
 
     #[test]

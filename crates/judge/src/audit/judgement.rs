@@ -100,6 +100,8 @@ const SHARE_SHOWN_MIN: f64 = 0.0001;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitedBy {
+    /// The load that an open loop offered, all of which was done.
+    OfferedLoad,
     /// The bytes or requests a device completes in a second.
     DeviceRate,
     /// A device that has to move for every request.
@@ -120,6 +122,7 @@ impl LimitedBy {
     /// The words as they are written after "limited by".
     pub fn words(self) -> &'static str {
         match self {
+            Self::OfferedLoad => "offered load",
             Self::DeviceRate => "device rate",
             Self::DeviceSeeks => "device seeks",
             Self::Line => "network line",

@@ -87,12 +87,19 @@ pub(super) fn findings(checks: &[&'static AuditCheck], reading: &TrialReading<'_
 
 /// The first check that names a limit; where none does, how full device and processor were.
 pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<TrialPace> {
-    let limiting = findings.iter().find_map(|(_, finding)| {
-        finding.limit.map(|by| TrialPace {
-            by,
-            strength: finding.strength,
-            how: finding.sentence.clone(),
-        })
+    let mut limits = findings
+        .iter()
+        .filter_map(|(_, finding)| Some((finding.limit?, finding)));
+    let limiting = limits.next().map(|(by, finding)| TrialPace {
+        by,
+        strength: finding.strength,
+        how: match (by, limits.next()) {
+            // What was full all the same, or the program's own fault, is in the latencies.
+            (LimitedBy::OfferedLoad, Some((_, other))) => {
+                format!("{}; {}", finding.sentence, other.sentence)
+            }
+            _ => finding.sentence.clone(),
+        },
     });
     let parts = ["device", "processor"].map(|name| {
         let mut all = findings.iter();

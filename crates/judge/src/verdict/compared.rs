@@ -1,11 +1,12 @@
 //! What the rounds say of two sides on a figure.
 
 use stackrace_stats::elementary::exp;
+use stackrace_stats::{FIRST_LOOK, Statement, WithoutOrder};
 
 use super::lacking::Lacking;
 use super::sides::Sides;
 use super::slices::SHARE_OF_MARGIN;
-use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
+use super::statement::{CertainBefore, Coarseness, Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, still, unpaired};
 use stackrace_base::event::RunStarted;
@@ -33,15 +34,7 @@ impl AskedPair {
         // Found once: of a long run this is most of what a comparison takes.
         let pairs = sides.pairs(table, figure);
         let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
-        let without = sides.without_order(table, figure, &pairs);
-        let resolution = sides.resolution(table, figure, &pairs);
-        let said = stackrace_stats::state_in_order(
-            &plain,
-            without.as_ref(),
-            resolution,
-            self.alpha,
-            head.decide.margin,
-        );
+        let (said, without) = self.said(table, &pairs);
         let without = without.filter(|_| said.is_some_and(|said| said.without_order));
         let order_effect = without.as_ref().map(|without| exp(without.effect));
         let logs = without.map_or(plain, |without| without.differences);
@@ -78,8 +71,47 @@ impl AskedPair {
             order_effect,
             coarse,
             still: still::sides(table, sides, figure),
+            certain_before: None,
             logs,
         }
+    }
+
+    /// The statement of the first rounds, or of all; with their differences without the effect of the order.
+    fn said(
+        &self,
+        table: &ObservationTable<'_>,
+        pairs: &[(usize, f64)],
+    ) -> (Option<Statement>, Option<WithoutOrder>) {
+        let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
+        let without = self.sides.without_order(table, self.figure, pairs);
+        let said = stackrace_stats::state_in_order(
+            &plain,
+            without.as_ref(),
+            self.sides.resolution(table, self.figure, pairs),
+            self.alpha,
+            table.evidence.head.decide.margin,
+        );
+        (said, without)
+    }
+
+    /// The last check that was certain of a direction, of a comparison that now is not.
+    fn certain_before(
+        &self,
+        table: &ObservationTable<'_>,
+        pairs: &[(usize, f64)],
+    ) -> Option<CertainBefore> {
+        let mut checks = (FIRST_LOOK as usize..pairs.len()).rev();
+        checks.find_map(|rounds| {
+            // As that check saw it: its error is the one that it spent.
+            let first = &pairs[..rounds];
+            let better = match self.said(table, first).0?.word.into() {
+                VerdictWord::Better { .. } => true,
+                VerdictWord::Worse { .. } => false,
+                _ => return None,
+            };
+            let round = table.rounds[first.last()?.0];
+            Some(CertainBefore { round, better })
+        })
     }
 
     /// Puts what a report shows beside a comparison: the ratio of each round, and a second opinion on all of them.
@@ -91,6 +123,10 @@ impl AskedPair {
         let pairs = self.sides.pairs(table, self.figure);
         comparison.rounds = ratios(table, &pairs);
         comparison.robust = self.robust(table, &pairs, &comparison.logs);
+        // Each earlier check is made again, which no run under way has time for.
+        if matches!(comparison.word, VerdictWord::Probably { .. }) {
+            comparison.certain_before = self.certain_before(table, &pairs);
+        }
     }
 
     fn robust(

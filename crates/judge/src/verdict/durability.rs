@@ -236,7 +236,7 @@ fn sentence(row: &DurabilityRow, best: &DurabilityRow, alpha: f64) -> String {
     let faster = speed.map_or(String::new(), |(own, other)| {
         format!("is {} as fast as {} and ", factor(own / other), best.name)
     });
-    let cuts = counted(row.cuts, "power cut");
+    let cuts = unit::counted(row.cuts as usize, "power cut");
     if row.broken == 0 {
         let bound = share(row.at_most, Rounded::Up);
         return format!(
@@ -277,14 +277,6 @@ fn factor(ratio: f64) -> String {
 fn share(value: f64, rounded: Rounded) -> String {
     let percent = unit::decimals(value * 100.0, 1, rounded);
     format!("{} %", percent.trim_end_matches(".0"))
-}
-
-/// `1 power cut`, `40 power cuts`.
-fn counted(count: u32, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    }
 }
 
 #[cfg(test)]

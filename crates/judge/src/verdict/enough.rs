@@ -143,7 +143,11 @@ impl RequiredRow {
         let few = self.operations.zip(NamedQuantile::of(&self.metric.name));
         few.map_or(String::new(), |(count, quantile)| {
             let (word, needed) = (quantile.word, quantile.needed);
-            format!("; a trial has only {count} operations, and {word} takes {needed}: longer trials would tell, further rounds would not")
+            let needed = unit::count(needed);
+            format!(
+                "; a trial has only {}, and {word} takes {needed}: longer trials would tell, further rounds would not",
+                counted(count as usize, "operation")
+            )
         })
     }
 }

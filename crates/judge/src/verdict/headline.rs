@@ -189,6 +189,30 @@ pub(super) fn both(c: &Comparison, unit: &str) -> String {
     })
 }
 
+/// How certain a hint is: not at all, or as far as an earlier check was.
+pub(super) fn how_certain(c: &Comparison, better: bool) -> String {
+    match c.certain_before {
+        None => "not certain".to_owned(),
+        Some(before) if before.better == better => format!(
+            "that it is faster was certain after round {}, how much is not",
+            before.round
+        ),
+        Some(before) => format!(
+            "not certain, and after round {} the other one was certain to be faster: the storage changed, or chance misled",
+            before.round
+        ),
+    }
+}
+
+/// The rounds of a comparison that was answered before others of its sentence: its values are of these alone.
+pub(super) fn earlier(c: &Comparison, all: &[&Comparison]) -> String {
+    let rounds = c.logs.len();
+    match all.iter().any(|other| other.logs.len() > rounds) && rounds > 0 {
+        true => format!(", in {}", counted(rounds, "round")),
+        false => String::new(),
+    }
+}
+
 /// The values of A and B with their unit.
 fn values(c: &Comparison, unit: &str) -> Option<[String; 2]> {
     let (a, b) = c.values.filter(|(a, b)| a.is_finite() && b.is_finite())?;

@@ -101,7 +101,7 @@ pub fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                 });
                 results[place].push(RunResults {
                     log_step: cell.log_step,
-                    work: format!("{} {}", workload.kind, workload.summary),
+                    work: format!("{} {}", workload.kind, workload.work()),
                     // What was special about a run is in all of its rounds, so they are one value.
                     // An imported record holds several runs of its tool.
                     logs: match record.imported() {

@@ -5,7 +5,7 @@ use stackrace_stats::FIRST_LOOK;
 use super::sides::Sides;
 use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::{Ended, NamedQuantile, Observation};
-use stackrace_base::unit::counted;
+use stackrace_base::unit::{count, counted};
 
 /// What is missing for an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,9 @@ impl Lacking {
                 if have == 1 { "is" } else { "are" }
             ),
             Self::Operations { have, needed } => format!(
-                "no interval, because a trial has only {} and the figure takes {needed}: longer trials would tell, further rounds would not",
-                counted(usize::try_from(have).unwrap_or(usize::MAX), "operation")
+                "no interval, because a trial has only {} and the figure takes {}: longer trials would tell, further rounds would not",
+                counted(usize::try_from(have).unwrap_or(usize::MAX), "operation"),
+                count(needed)
             ),
             Self::Figure => {
                 "no interval, because trials ended without this figure: longer trials may have it, further rounds would not"

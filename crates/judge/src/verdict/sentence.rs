@@ -79,7 +79,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
         && let Some(measured) = measured(alone)
     {
         return format!(
-            "{}: {measured}; {}, compared with nothing.",
+            "{}: {measured}; {}, nothing to compare it with.",
             alone.name,
             counted(judged.rounds as usize, "complete round")
         );
@@ -114,7 +114,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
             true => against_one(&said, &over, failed.is_empty()),
             false => {
                 let unit = only_unit(head);
-                let part = |c: &&Comparison| pair(c, &over, unit);
+                let part = |c: &&Comparison| pair(c, &over, unit) + &headline::earlier(c, &said);
                 let parts: Vec<String> = said.iter().map(part).collect();
                 parts.join("; ")
             }
@@ -237,13 +237,10 @@ fn pair(c: &Comparison, over: &str, unit: &str) -> String {
                 (&c.a, turned(ratio))
             };
             let other = if better { &c.a } else { &c.b };
-            let ends = if tells(&ratio) {
-                ends(ratio)
-            } else {
-                String::new()
-            };
+            let ends = Some(ratio).filter(tells).map_or(String::new(), ends);
+            let certain = headline::how_certain(c, better);
             format!(
-                "{faster} is probably {} as fast as {other}{over}{ends}{shown}; not certain",
+                "{faster} is probably {} as fast as {other}{over}{ends}{shown}; {certain}",
                 by(ratio)
             )
         }
@@ -553,6 +550,7 @@ mod tests {
             order_effect: None,
             coarse: Coarseness::default(),
             still: Vec::new(),
+            certain_before: None,
             logs: Vec::new(),
         };
         let (at_least, at_most) = (0.1, 0.5);

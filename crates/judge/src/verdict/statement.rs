@@ -153,6 +153,9 @@ pub struct Comparison {
     /// Sides whose printed figure is the same in every round, to the last of many digits.
     #[serde(skip)]
     pub still: Vec<String>,
+    /// The direction that an earlier check was certain of; `None` if there is none, or the word says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certain_before: Option<CertainBefore>,
     /// Log differences of the rounds that the intervals rest on.
     #[serde(skip)]
     pub logs: Vec<f64>,
@@ -176,6 +179,16 @@ impl Comparison {
             high: f64::NAN,
         })
     }
+}
+
+/// A direction that was certain at an earlier check, and that the interval of all rounds leaves open. The error is that of
+/// all checks together, so it still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CertainBefore {
+    /// The last round after which it was certain.
+    pub round: u32,
+    /// True if B was better.
+    pub better: bool,
 }
 
 /// One configuration in the table.

@@ -105,6 +105,7 @@ pub(super) fn comparison(
         order_effect: None,
         coarse,
         still: still.collect(),
+        certain_before: None,
         logs: Vec::new(),
     }
 }

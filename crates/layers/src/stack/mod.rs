@@ -59,7 +59,7 @@ pub use commands::ShownCommands;
 pub use composition::{Stack, missing};
 pub use examined::Examined;
 pub use ground::{covered, exchanged_below, first_look, looked_again};
-pub use script::needs_command;
+pub use script::command_digest;
 pub use stackrace_foundation::foundation::{
     CutOf, Danger, FileData, GivesKind, Inspection, LaidOutData, Layer, LayerCommand, LayerKind,
     Site, StackError, Takes,

@@ -176,9 +176,12 @@ fn as_written(error: LayerError, line: &str) -> LayerError {
     }
 }
 
-/// Returns true if an entry of a journal can only be undone with a command of the study.
-pub fn needs_command(undo: &Undo) -> bool {
-    matches!(undo, Undo::Layer(entry) if entry.layer() == NAME)
+/// Digest of the command of the study with which alone an entry of a journal can be undone; `None` if it takes none.
+pub fn command_digest(undo: &Undo) -> Option<&str> {
+    match undo {
+        Undo::Layer(entry) if entry.layer() == NAME => entry.digest(),
+        _ => None,
+    }
 }
 
 impl Layer for Script {

@@ -61,7 +61,7 @@ impl Workload for Build {
     fn summary(&self) -> String {
         format!(
             "compile {} C files of {} with make -j{}, durable before the clock stops",
-            self.files,
+            unit::count(self.files),
             unit::bytes(self.bytes),
             self.jobs
         )

@@ -269,7 +269,9 @@ impl Workload for OwnPromises {
     fn summary(&self) -> String {
         format!(
             "{} operations of `{}`, checked by `{}` after a power cut",
-            self.operations, self.run, self.check
+            stackrace_base::unit::count(self.operations),
+            self.run,
+            self.check
         )
     }
 

@@ -136,9 +136,9 @@ impl Workload for Git {
     fn summary(&self) -> String {
         format!(
             "git: clone a repository of {} files of {} and {} commits, check out a branch with half of them changed, durable before the clock stops",
-            self.files,
+            unit::count(self.files),
             unit::bytes(self.bytes),
-            self.commits
+            unit::count(self.commits)
         )
     }
 

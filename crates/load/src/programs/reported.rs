@@ -85,7 +85,13 @@ impl ReportedFigure {
             None if parse.is_some() => FoundAt::Imported(name.clone()),
             None => {
                 let what = format!("the metric \"{name}\" does not say where its figure is");
-                return Err((what, format!("{}, or name a tool with parse", how())));
+                let example = format!("{name}={name} *([0-9.]+)");
+                return Err((
+                    what,
+                    format!(
+                        "say what stands around it in the output (a regular expression), like --metric '{example}' (in a study metrics = ['{example}']), or where in JSON: {name}=json:/POINTER. The name alone is enough where --parse TOOL (parse = \"TOOL\") reads a known tool, such as fio"
+                    ),
+                ));
             }
             Some(at) => match at.strip_prefix(JSON) {
                 Some(pointer) if pointer.starts_with('/') => FoundAt::Pointer(pointer.to_owned()),

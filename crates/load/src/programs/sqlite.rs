@@ -122,8 +122,8 @@ impl Workload for Sqlite {
     fn summary(&self) -> String {
         format!(
             "SQLite: {} transactions on {} rows of {}, journal_mode = {}, synchronous = {}",
-            self.transactions,
-            self.rows,
+            unit::count(self.transactions),
+            unit::count(self.rows),
             unit::bytes(self.row_bytes),
             self.journal,
             self.synchronous

@@ -168,6 +168,10 @@ impl Workload for Aligned {
         self.workload.on_existing()
     }
 
+    fn summary_on_existing(&self) -> String {
+        self.workload.summary_on_existing()
+    }
+
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.workload.prepare(place)
     }

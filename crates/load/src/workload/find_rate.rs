@@ -23,7 +23,7 @@ use stackrace_engine::{Op, PhaseEnd, PhaseOutcome};
 use super::block::words::{self as word, block_size};
 use super::block::{BlockIo, Frame, read_share};
 use super::kept::{DataLayout, DataUse};
-use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, advised};
 use super::metric::{self, Latency};
 
 /// Its word in a study.
@@ -268,7 +268,7 @@ impl FindRate {
     }
 
     /// Why there is no rate, and what helps.
-    fn none_words(&self, none: NoRate) -> String {
+    fn no_rate(&self, none: NoRate) -> WorkloadError {
         let bound = self.bound_words();
         let tried = match none.tried {
             Some(rate) => format!(
@@ -277,11 +277,27 @@ impl FindRate {
             ),
             None => "none was tried".to_owned(),
         };
+        let raise = format!("raise the bound ({} <= …)", self.bound.name);
         match none.time_over {
-            true => {
-                format!("the time ended before a rate kept {bound}: {tried}; give it more `time`")
-            }
-            false => format!("no rate kept {bound}: {tried}; raise the bound"),
+            true => advised(
+                format!("the time ended before a rate kept {bound}: {tried}"),
+                &format!(
+                    "{raise}, or give each search more time than {} (with `compare`: --with \"{SEARCHED} {} size={} time=5min\")",
+                    unit::time_ns(self.limit_ns as f64),
+                    self.mode_settings(),
+                    unit::bytes(self.io.size).replace(' ', ""),
+                ),
+            ),
+            false => advised(format!("no rate kept {bound}: {tried}"), &raise),
+        }
+    }
+
+    /// The settings that say which operations it does, as they are typed.
+    fn mode_settings(&self) -> String {
+        match self.io.read_share {
+            1.0 => "mode=read".to_owned(),
+            0.0 => "mode=write".to_owned(),
+            share => format!("mode=mixed read-share={share}"),
         }
     }
 
@@ -408,7 +424,7 @@ impl Workload for FindRate {
                 Ok(all)
             }
             Err(Cut::Refused(why)) => Err(why),
-            Ok(Err(none)) => Err(trouble(self.none_words(none))),
+            Ok(Err(none)) => Err(self.no_rate(none)),
             Ok(Ok(found)) => {
                 let rate = (found.holds * found.breaks).sqrt();
                 all.reported = vec![Some(rate), Some(most)];

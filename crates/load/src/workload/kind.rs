@@ -182,10 +182,12 @@ impl Cost {
 
 /// Reason why a workload could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{said}")]
+#[error("{said}{}{next}", if next.is_empty() { "" } else { "; " })]
 pub struct WorkloadError {
     /// Trouble, as a person reads it.
     pub said: String,
+    /// What to do about it, one clause that begins with a verb; empty if there is nothing to be said.
+    pub next: String,
     /// Cause as the system gave it; `None` if it is none of the system's, or is not known as a value.
     pub cause: Option<FailureCause>,
 }
@@ -289,6 +291,10 @@ pub trait Workload: Send + Sync {
     /// The reason, as a sentence for the user.
     fn on_existing(&self) -> Result<(), WorkloadError> {
         Err(trouble("its data are files it makes itself"))
+    }
+    /// The summary where it reads the beginning of such a file or device.
+    fn summary_on_existing(&self) -> String {
+        self.summary()
     }
     /// Lays out what the first phase needs. Not measured.
     ///
@@ -402,6 +408,7 @@ pub fn trouble<E: Display + 'static>(error: E) -> WorkloadError {
     WorkloadError {
         cause: cause_of(&error),
         said: said(&error),
+        next: String::new(),
     }
 }
 
@@ -412,8 +419,10 @@ pub fn trouble_at(path: &Path, error: std::io::Error) -> WorkloadError {
 
 /// The same with what to do about it, which begins with a verb.
 pub fn advised<E: Display + 'static>(error: E, next: &str) -> WorkloadError {
-    let said = format!("{}; {next}", said(&error));
-    trouble(error).saying(said)
+    WorkloadError {
+        next: next.to_owned(),
+        ..trouble(error)
+    }
 }
 
 /// An error in words, whatever it is.
@@ -469,6 +478,13 @@ mod tests {
             assert_eq!(one.cause, Some(FailureCause::Errno(28)), "{one}");
             assert!(one.said.contains("No space left on device"), "{one}");
         }
+        // Apart, so that a verdict quotes the one and the last line of a page the other.
+        let advised = advised("it is full", "make room");
+        assert_eq!(
+            (&*advised.said, &*advised.next),
+            ("it is full", "make room")
+        );
+        assert_eq!(advised.to_string(), "it is full; make room");
         let wrong_data = OpError {
             errno: 0,
             detail: "wrong data".to_owned(),

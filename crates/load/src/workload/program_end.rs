@@ -57,6 +57,7 @@ pub fn judged(
     };
     Err(WorkloadError {
         said: format!("`{command}` {how}{memory}; {said}"),
+        next: String::new(),
         cause: Some(FailureCause::Command {
             command,
             status: ran.status,

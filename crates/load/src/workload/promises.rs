@@ -212,10 +212,10 @@ impl Workload for Promises {
         let database = database.map_or(String::new(), |database| format!(", {database}"));
         format!(
             "{} operations {} of {} on {} objects, {}{database}; promised: {}",
-            self.operations,
+            unit::count(self.operations),
             self.word,
             unit::bytes(u64::from(self.bytes)),
-            self.objects,
+            unit::count(self.objects.into()),
             unit::counted(self.threads as usize, "thread"),
             self.promise.word(),
         )

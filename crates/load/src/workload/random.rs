@@ -95,21 +95,16 @@ impl Random {
         }
         ops
     }
-}
 
-impl Workload for Random {
-    fn summary(&self) -> String {
+    /// The summary of operations in so many bytes `of_what`.
+    fn words(&self, of_what: &str) -> String {
         let what = match self.io.read_share {
             1.0 => "random reads".to_owned(),
             0.0 => "random writes".to_owned(),
             share => format!("random mix of {} reads", unit::percent(share)),
         };
-        let file = match self.io.files {
-            1 => "a file of".to_owned(),
-            files => format!("{files} files of together"),
-        };
         format!(
-            "{what} of {} in {file} {}, {} × queue depth {}{}{}{}",
+            "{what} of {} in {of_what} {}, {} × queue depth {}{}{}{}",
             unit::weights(&self.io.block_sizes),
             unit::bytes(self.io.size),
             unit::counted(self.io.threads as usize, "thread"),
@@ -121,6 +116,20 @@ impl Workload for Random {
                 _ => format!(", {}{}", self.io.passes_words(), self.io.at_most()),
             }
         )
+    }
+}
+
+impl Workload for Random {
+    fn summary(&self) -> String {
+        let file = match self.io.files {
+            1 => "a file of".to_owned(),
+            files => format!("{} files of together", unit::count(files.into())),
+        };
+        self.words(&file)
+    }
+
+    fn summary_on_existing(&self) -> String {
+        self.words("the first")
     }
 
     fn figures(&self) -> Vec<Figure<'_>> {

@@ -120,19 +120,28 @@ impl ReadFile {
             content: content(settings)?,
         })
     }
-}
 
-impl Workload for ReadFile {
-    fn summary(&self) -> String {
-        let what = self.from.as_ref().map_or("a file".to_owned(), |from| {
-            format!("a copy of {}", from.shown())
-        });
+    /// The summary of reads of so many bytes of something.
+    fn words(&self, of_what: &str) -> String {
         format!(
-            "read {what} of {} in blocks of {}{}",
+            "read {of_what} {} in blocks of {}{}",
             unit::bytes(self.size),
             unit::bytes(self.block_bytes.into()),
             if self.direct { ", O_DIRECT" } else { "" }
         )
+    }
+}
+
+impl Workload for ReadFile {
+    fn summary(&self) -> String {
+        match &self.from {
+            Some(from) => self.words(&format!("a copy of {} of", from.shown())),
+            None => self.words("a file of"),
+        }
+    }
+
+    fn summary_on_existing(&self) -> String {
+        self.words("the first")
     }
 
     fn figures(&self) -> Vec<Figure<'_>> {

@@ -95,15 +95,9 @@ impl Sequential {
             Op::Write
         }
     }
-}
 
-impl Workload for Sequential {
-    fn summary(&self) -> String {
-        let what = match self.mode {
-            Mode::Write => "write a new file of",
-            Mode::Rewrite => "overwrite a file of",
-            Mode::Read => "read a file of",
-        };
+    /// The summary that begins with what is done to so many bytes.
+    fn words(&self, what: &str) -> String {
         // A read has nothing to sync, whatever the setting says.
         let at_end = self.mode != Mode::Read && self.io.durability.fsync_at_end;
         format!(
@@ -114,6 +108,20 @@ impl Workload for Sequential {
             self.io.words(),
             if at_end { ", fsync at the end" } else { "" }
         )
+    }
+}
+
+impl Workload for Sequential {
+    fn summary(&self) -> String {
+        self.words(match self.mode {
+            Mode::Write => "write a new file of",
+            Mode::Rewrite => "overwrite a file of",
+            Mode::Read => "read a file of",
+        })
+    }
+
+    fn summary_on_existing(&self) -> String {
+        self.words("read the first")
     }
 
     fn figures(&self) -> Vec<Figure<'_>> {

@@ -196,7 +196,7 @@ impl Source {
             Origin::Real(from) => format!("the tree of {}", from.shown()),
         };
         let bytes = unit::bytes(self.bytes);
-        format!("{what} of {} entries, {bytes}", self.entries)
+        format!("{what} of {} entries, {bytes}", unit::count(self.entries))
     }
 
     /// Returns what one tree needs.

@@ -104,13 +104,15 @@ impl Param {
                 bare.unwrap_or(text).parse::<IpAddr>().is_ok()
             }
             Self::Name => is_name,
-            Self::Digest => {
-                let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-                text.len() == DIGEST_DIGITS && text.bytes().all(digit)
-            }
+            Self::Digest => is_digest(text),
             Self::Path => false,
         }
     }
+}
+
+fn is_digest(text: &str) -> bool {
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == DIGEST_DIGITS && text.bytes().all(digit)
 }
 
 impl UndoKind {
@@ -139,6 +141,12 @@ impl LayerUndo {
         &self.name
     }
 
+    /// Digest of the command that undoes it, which a user cannot read; `None` if it takes none of the user's.
+    pub fn digest(&self) -> Option<&str> {
+        let mut words = self.of.iter().filter_map(|word| word.to_str());
+        words.find(|word| is_digest(word))
+    }
+
     /// The way this entry is undone; `None` if no layer undoes such an entry.
     pub(super) fn kind<'a>(&self, kinds: &[&'a UndoKind], proof: &Proof) -> Option<&'a UndoKind> {
         let mut kinds = kinds.iter();
@@ -157,7 +165,9 @@ impl fmt::Display for LayerUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.undo.replace('-', " "))?;
         for word in &self.of {
-            write!(f, " {}", word.shown())?;
+            if word.to_str() != self.digest() {
+                write!(f, " {}", word.shown())?;
+            }
         }
         write!(f, " ({})", self.name)
     }
@@ -219,6 +229,17 @@ mod tests {
     }
 
     /// Also what was made later stays: a journal with such an entry is not a journal of ours.
+    #[test]
+    fn what_is_undone_is_said_without_what_nobody_can_read() {
+        let entry = LayerUndo {
+            name: "script".to_owned(),
+            undo: "tear-down".to_owned(),
+            of: vec!["/srv/x".into(), "0123456789abcdef".repeat(4).into()],
+        };
+        assert_eq!(entry.to_string(), "tear down /srv/x (script)");
+        assert_eq!(entry.digest(), Some(&*"0123456789abcdef".repeat(4)));
+    }
+
     #[test]
     fn nothing_is_undone_when_one_entry_is_not_of_the_run() {
         let base = tempfile::tempdir().unwrap();

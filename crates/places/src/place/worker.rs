@@ -146,6 +146,7 @@ impl Duties for StudyWorker {
         Ok(PlanAnswer {
             json: serde_json::to_value(&plan).unwrap_or_default(),
             text: plan.render(stackrace_study::plan::COLUMNS) + &preflight::dangers_text(&part),
+            refused: plan.problems().next().is_some(),
         })
     }
 

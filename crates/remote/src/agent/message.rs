@@ -158,6 +158,9 @@ pub struct PlanAnswer {
     pub json: Value,
     /// For people.
     pub text: String,
+    /// True if `run` refuses it there.
+    #[serde(default)]
+    pub refused: bool,
 }
 
 /// Result of cleaning up what dead runs left.

@@ -319,15 +319,13 @@ impl Record {
 
     /// The warnings, in order, each once.
     pub fn warnings(&self) -> Vec<&str> {
-        let mut warnings: Vec<&str> = Vec::new();
-        for event in self.events() {
-            if let Event::Warned { text } = event
-                && !warnings.contains(&text.as_str())
-            {
-                warnings.push(text);
-            }
-        }
-        warnings
+        each_warning(self.events())
+    }
+
+    /// Those of them that were known before the first round: what the question itself lacks.
+    pub fn warnings_before(&self) -> Vec<&str> {
+        let round = |event: &&Event| matches!(event, Event::RoundStarted { .. });
+        each_warning(self.events().take_while(|event| !round(event)))
     }
 
     /// The end of the last execution; `None` if it is going on, or it was killed.
@@ -402,4 +400,17 @@ fn skipped(path: &Path, number: usize, error: &LineError) -> String {
         "line {number} of {} does not count: {error}; {does}",
         path.shown()
     )
+}
+
+/// The warnings among events, in order, each once.
+fn each_warning<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<&'a str> {
+    let mut warnings: Vec<&str> = Vec::new();
+    for event in events {
+        if let Event::Warned { text } = event
+            && !warnings.contains(&text.as_str())
+        {
+            warnings.push(text);
+        }
+    }
+    warnings
 }

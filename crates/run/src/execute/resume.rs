@@ -13,7 +13,7 @@ use crate::prepare::permission;
 use crate::prepare::preflight;
 use crate::prepare::study_file;
 use crate::prepare::study_file::NO_LIMIT_NS;
-use crate::run::{Ledger, SharedLedger};
+use crate::run::{Ledger, Reason, SharedLedger};
 use stackrace_base::event::{Event, Precision, RunPlace, Until, again};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
@@ -172,10 +172,7 @@ impl Stopped {
     ) -> Result<SharedLedger, Failure> {
         let run = self.record.head.run.clone();
         let rounds = self.record.complete_rounds().len();
-        let decided = self
-            .record
-            .ended()
-            .is_some_and(|ended| ended.reason == "decided");
+        let idle = why_idle(&self.record, rounds);
         let ledger = SharedLedger::new(Ledger::new(self.log, store.index(), self.record));
         let resumed = Event::RunResumed {
             stackrace: env!("CARGO_PKG_VERSION").to_owned(),
@@ -190,10 +187,8 @@ impl Stopped {
         });
         execute::tell_warnings(&ledger, warnings)?;
         execute::tell_warnings(&ledger, torn.as_slice())?;
-        if decided {
-            observer.remark(&format!(
-                "the question of {run} was decided after {rounds} rounds: only --rounds N measures more"
-            ));
+        if let Some(why) = idle {
+            observer.remark(&why);
         }
         // What stood on another machine was removed there, and counts in no journal here: "0" would be false.
         let removed = match leftovers {
@@ -223,6 +218,22 @@ impl Stopped {
             .next("make that directory accessible again")
         })
     }
+}
+
+/// Why a run that goes on measures nothing; `None` if it does.
+fn why_idle(record: &Record, rounds: usize) -> Option<String> {
+    let run = &record.head.run;
+    let reason = record.ended()?.reason;
+    if reason == Reason::Decided.word() {
+        return Some(format!(
+            "the question of {run} was decided after {rounds} rounds: only --rounds N measures more"
+        ));
+    }
+    // What another try would not change stays out, and without it nothing is left to be compared.
+    let out = reason == Reason::Failed.word() && record.mendable().is_none();
+    out.then(|| {
+        format!("{run} measures nothing more: what failed in it would fail again, and stays out")
+    })
 }
 
 /// The journal of a dead run, and how many things it had left standing, which are removed: they

@@ -15,8 +15,8 @@ use stackrace_base::failure::Failure;
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_layers::stack;
-use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::host::{self, Host};
 use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
 
 /// Fate of one thing that a dead run left.
@@ -108,16 +108,21 @@ fn listed(context: &Context, path: &Path, cleaned: &mut Vec<Cleaned>) {
         Ok(undos) => undos,
         Err(error) => return cleaned.push(left_alone(path, &error)),
     };
-    let commands = match undos.iter().any(stack::needs_command) {
-        true => undoing_commands(context, path),
-        false => Vec::new(),
+    let digests = || undos.iter().filter_map(stack::command_digest);
+    let commands = match digests().next() {
+        Some(_) => undoing_commands(context, path),
+        None => Vec::new(),
     };
     for undo in &undos {
         let mut text = undo.to_string();
-        if stack::needs_command(undo) {
+        if let Some(digest) = stack::command_digest(undo) {
             // Before it is permitted, it should be read.
-            text += " with a command of the study, if --allow-commands is given";
-            text.extend(commands.iter().map(|(line, _)| format!("\n    {line}")));
+            let mut known = commands.iter().map(|(line, _)| line);
+            let with = match known.find(|line| host::digest(line) == digest) {
+                Some(line) => format!("`{line}`"),
+                None => "a command of the study that its record does not hold".to_owned(),
+            };
+            text += &format!(" with {with}, if --allow-commands is given");
         }
         cleaned.push(Cleaned::Listed(text));
     }
@@ -150,7 +155,7 @@ fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Clean
     if journal
         .pending()
         .iter()
-        .any(|entry| stack::needs_command(&entry.undo))
+        .any(|entry| stack::command_digest(&entry.undo).is_some())
         && let Some(commands) = host.user_commands()
     {
         commands.know(undoing_commands(context, &path), allow);

@@ -171,8 +171,8 @@ impl BesideTrial<'_> {
     fn ends(&mut self, trouble: GroundTrouble) -> Ended {
         match trouble {
             GroundTrouble::Failed(trouble) => {
-                self.cause = trouble.cause;
-                failed(trouble.said)
+                self.cause.clone_from(&trouble.cause);
+                failed(trouble)
             }
             GroundTrouble::Exchanged(storage, effect) => {
                 let ended = failed(storage.told());
@@ -185,8 +185,8 @@ impl BesideTrial<'_> {
     /// Looks at its storage after a part of the trial, whatever came of it.
     fn after<T>(&mut self, done: Result<T, WorkloadError>) -> Result<T, Ended> {
         let done = done.map_err(|trouble| {
-            self.cause = trouble.cause;
-            trouble.said
+            self.cause.clone_from(&trouble.cause);
+            trouble.to_string()
         });
         let looked = match &self.ground {
             Some(ground) => ground.after(&self.host, done),
@@ -337,13 +337,18 @@ impl Stages for BesideTrial<'_> {
             // A control of its own: what was begun must come to its end, whatever came of the trial.
             let finished = self.workload.finish(&self.place(&Control::default()));
             if let (None, Err(trouble)) = (&error, finished) {
-                self.cause = trouble.cause;
-                error = Some(trouble.said);
+                self.cause.clone_from(&trouble.cause);
+                error = Some(trouble.to_string());
             }
         }
         // What was exchanged says more than what failed because of that.
         let cause = self.cause.take();
-        let failed = error.map(|said| GroundTrouble::Failed(WorkloadError { said, cause }));
+        let failed = error.map(|said| {
+            GroundTrouble::Failed(WorkloadError {
+                cause,
+                ..trouble(said)
+            })
+        });
         self.trouble = self.trouble.take().or(failed);
     }
 }

@@ -128,6 +128,7 @@ impl Trial<'_> {
             }
             MachineTrouble::Failed(trouble) => {
                 observation.cause = trouble.cause;
+                observation.advice = trouble.next;
                 failed(trouble.said)
             }
             MachineTrouble::Lost(error) => failed(error),

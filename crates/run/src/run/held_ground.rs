@@ -33,7 +33,10 @@ impl From<&str> for GroundTrouble {
 impl From<GroundTrouble> for PhaseReply {
     fn from(trouble: GroundTrouble) -> Self {
         match trouble {
-            GroundTrouble::Failed(WorkloadError { said, cause }) => Self::Failed { said, cause },
+            GroundTrouble::Failed(trouble) => Self::Failed {
+                said: trouble.to_string(),
+                cause: trouble.cause,
+            },
             GroundTrouble::Exchanged(storage, effect) => Self::Exchanged { storage, effect },
         }
     }

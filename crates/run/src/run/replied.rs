@@ -39,7 +39,10 @@ pub(super) fn replied(
         Ok(None) => Ok(None),
         Ok(Some(WorkerReply::Phase(PhaseReply::Failed { said, cause }))) => {
             let said = format!("{name}: {said}");
-            Err(MachineTrouble::Failed(WorkloadError { said, cause }))
+            Err(MachineTrouble::Failed(WorkloadError {
+                cause,
+                ..trouble(said)
+            }))
         }
         Ok(Some(WorkerReply::Phase(PhaseReply::Exchanged { storage, effect }))) => {
             let storage = Box::new(storage.seen_by(Some(name)));

@@ -59,6 +59,9 @@ pub struct SingleOutcome {
     pub ended: Ended,
     /// Cause of a failure as the system gave it; `None` if nothing failed, or it is not known as a value.
     pub cause: Option<FailureCause>,
+    /// What to do about a failure, one clause that begins with a verb; empty if nothing failed, or there is nothing to
+    /// be said.
+    pub advice: String,
     /// The reason why something that the workload started could not be ended; `None` if all was.
     pub left: Option<String>,
 }
@@ -76,6 +79,7 @@ impl SingleTrial<'_> {
                 outcomes: Vec::new(),
                 ended: Ended::Complete,
                 cause: None,
+                advice: String::new(),
                 left: None,
             },
         };
@@ -109,8 +113,9 @@ impl SingleStages<'_> {
 
     /// The end of the trial in this trouble, whose cause is kept.
     fn failed(&mut self, trouble: WorkloadError) -> Ended {
-        self.done.cause.clone_from(&trouble.cause);
-        failed(trouble)
+        self.done.cause = trouble.cause;
+        self.done.advice = trouble.next;
+        failed(trouble.said)
     }
 }
 
@@ -166,7 +171,7 @@ impl Stages for SingleStages<'_> {
         if self.began {
             // A control of its own: what an interrupted trial has begun must come to its end, too.
             let finished = self.trial.workload.finish(&self.place(&Control::default()));
-            self.done.left = finished.err().map(|trouble| trouble.said);
+            self.done.left = finished.err().map(|trouble| trouble.to_string());
         }
         self.done.ended = ended;
         self.done.outcomes = outcomes;

@@ -156,6 +156,7 @@ impl<'a> StackTrial<'a> {
     /// The end of a trial whose workload could not be carried out. What can be mended is measured again by `resume`.
     fn failed_of(&mut self, trouble: WorkloadError) -> Ended {
         self.observation.cause = trouble.cause;
+        self.observation.advice = trouble.next;
         failed(self.named(trouble.said))
     }
 

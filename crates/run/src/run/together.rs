@@ -168,6 +168,7 @@ fn judged(
             // With the cause of the other one: once that is mended, both are measured again.
             *outcome = Err(WorkloadError {
                 said: format!("\"{name}\", measured at the same time, failed"),
+                next: String::new(),
                 cause: cause.clone(),
             });
         }
@@ -214,7 +215,7 @@ mod tests {
         let told = judged(&all, vec![outcome(first), outcome(other)]);
         let told = told.into_iter().map(|it| match it {
             Ok(outcome) => format!("{:?}", outcome.ended),
-            Err(why) => why.said,
+            Err(why) => why.to_string(),
         });
         told.collect::<Vec<_>>().try_into().unwrap()
     }
@@ -254,6 +255,7 @@ mod tests {
         let whole = PhaseOutcome::of_program("none", String::new(), 100, 1);
         let full = WorkloadError {
             said: "its disk is full".to_owned(),
+            next: String::new(),
             cause: Some(FailureCause::Errno(28)),
         };
         let told = judged(&all, vec![Ok(whole), Err(full.clone())]);

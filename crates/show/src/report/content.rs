@@ -162,6 +162,9 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
     };
     // Where room is short, the first note alone is shown: an error of what was measured is worth more than any other.
     told::of(record).into_iter().for_each(&mut add);
+    // What the question lacks comes before what disturbed its answer.
+    let before = record.warnings_before().into_iter();
+    before.map(str::to_owned).for_each(&mut add);
     verdict.notes.iter().cloned().for_each(&mut add);
     record
         .warnings()

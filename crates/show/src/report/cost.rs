@@ -33,6 +33,7 @@ pub(super) fn table(head: &RunStarted, verdict: &Verdict) -> Option<TextTable> {
     let cost = |row: &ConfigurationRow| head.configurations.get(row.configuration)?.cost.as_ref();
     rows.retain(|row| cost(row).is_some());
     let first = cost(rows.first()?)?;
+    let costs: Vec<&Price> = rows.iter().filter_map(|row| cost(row)).collect();
     let amount = |row: &ConfigurationRow| cost(row).map_or(0.0, |cost| cost.amount);
     rows.sort_by(|a, b| amount(a).total_cmp(&amount(b)));
     // A figure that is better where it is higher can be bought; of several workloads there is the ratio.
@@ -45,7 +46,7 @@ pub(super) fn table(head: &RunStarted, verdict: &Verdict) -> Option<TextTable> {
         let [ratio, _] = content::overall_texts(row);
         let mut cells = vec![
             content::configuration_name(row),
-            cost(row).map_or_else(String::new, Price::words),
+            cost(row).map_or_else(String::new, |cost| cost.words_beside(costs.iter().copied())),
             ratio,
             money.map_or_else(
                 || figure::MISSING.to_owned(),

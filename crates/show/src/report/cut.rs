@@ -48,7 +48,8 @@ pub(super) fn beginning(
         let rest = &text[at..];
         // A full stop within a number or a name has no blank behind it.
         if open == 0 && rest.starts_with(". ") {
-            ends.push(at + 1);
+            // What is counted behind a semicolon goes on with the sentence.
+            ends.push(if behind.starts_with(';') { at } else { at + 1 });
         } else if open == 0 && (rest.starts_with("; ") || rest.starts_with(" · ")) {
             ends.push(at);
         } else if open == 0 && rest.starts_with(" (") {
@@ -95,6 +96,14 @@ mod tests {
         let behind = beginning(text, "; 2 more notes", 40, 1);
         assert_eq!(behind.unwrap(), "a failed in round 3 …; 2 more notes");
         assert_eq!(beginning(text, "", 10, 1), None);
+        let sentences = "There is time for one of five. All of them need more, and here is how";
+        let behind = beginning(sentences, "; 2 more notes", 50, 1);
+        assert_eq!(
+            behind.unwrap(),
+            "There is time for one of five; 2 more notes"
+        );
+        let alone = beginning(sentences, "", 40, 1);
+        assert_eq!(alone.unwrap(), "There is time for one of five.");
         assert_eq!(closed("a (b [c"), "])");
         assert_eq!(closed("a (b [c])"), "");
     }

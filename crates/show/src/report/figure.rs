@@ -44,8 +44,8 @@ pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
 
 fn split(text: &str) -> (&str, &str) {
     let at = text
-        // The unit begins behind sign, digits and point.
-        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')
+        // The unit begins behind sign, digits, commas and point.
+        .find(|c: char| !c.is_ascii_digit() && !".,-".contains(c))
         .unwrap_or(text.len());
     text.split_at(at)
 }

@@ -31,6 +31,8 @@ pub struct ReportOptions {
     /// Lines of the terminal's page, of at least 16: where it would be longer, only the answer is
     /// said, and where the rest is. `None` for the whole page.
     pub lines_max: Option<usize>,
+    /// What to do before the command that is proposed next, in words; empty if nothing.
+    pub before_next: String,
     /// The command to propose next; empty if none.
     pub next: String,
     /// Where the storage stands against its past and among drives; empty if that is not known.

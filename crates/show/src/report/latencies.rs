@@ -61,7 +61,7 @@ pub(super) fn tables(record: &Record, verdict: &Verdict, wide: bool) -> Vec<Text
         let names = ["configuration"].iter().chain(more).chain(&names);
         // A workload whose trials have no histograms has no table.
         (!rows.is_empty()).then(|| TextTable {
-            title: format!("{}: latency of {op}", head.name),
+            title: format!("{}: latency of {op}, all rounds together", head.name),
             head: names.map(|name| (*name).to_owned()).collect(),
             rows,
             ..TextTable::default()
@@ -74,20 +74,21 @@ pub(super) fn tables(record: &Record, verdict: &Verdict, wide: bool) -> Vec<Text
 fn cells(histogram: &Histogram<u64>, wide: bool) -> impl Iterator<Item = String> {
     // Nanoseconds in the unit that suits each.
     let ns = |value: f64| unit::time_ns(value);
-    let at = |quantile: f64| ns(histogram.value_at_quantile(quantile) as f64);
+    let tail = |share: f64| {
+        histogram::quantile(histogram, share).map_or(MISSING.to_owned(), |value| ns(value as f64))
+    };
     // A terminal has no room for them.
     let more = match wide {
-        true => vec![histogram.len().to_string(), ns(histogram.min() as f64)],
+        true => vec![unit::count(histogram.len()), ns(histogram.min() as f64)],
         false => Vec::new(),
     };
     let rest = vec![
         ns(histogram.mean()),
         ns(histogram.stdev()),
-        at(0.50),
-        at(0.95),
-        at(0.99),
-        // Of few operations it would be the longest one under another name.
-        histogram::p999(histogram).map_or(MISSING.to_owned(), |value| ns(value as f64)),
+        ns(histogram.value_at_quantile(0.50) as f64),
+        tail(0.95),
+        tail(0.99),
+        tail(0.999),
         ns(histogram.max() as f64),
     ];
     more.into_iter().chain(rest)

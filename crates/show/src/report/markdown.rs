@@ -85,10 +85,18 @@ fn render(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8
         escaped(&record.head.run),
         escaped(&record.head.stackrace)
     ));
-    if !options.next.is_empty() {
-        text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
-    }
+    text.push_str(&next(options));
     text.into_bytes()
+}
+
+/// What to do next: words, then the command; empty if there is nothing.
+fn next(options: &ReportOptions) -> String {
+    let command = escaped(&options.next);
+    match (options.before_next.as_str(), options.next.as_str()) {
+        (_, "") => String::new(),
+        ("", _) => format!("\nNext: {command}\n"),
+        (before, _) => format!("\nNext: {}: {command}\n", escaped(before)),
+    }
 }
 
 /// Writes the losses of power cuts, where the power was cut.

@@ -58,7 +58,7 @@ pub fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Styl
     }
     if !options.next.is_empty() {
         page.line("");
-        page.command("next", &options.next);
+        page.next(options);
     }
     // Only a terminal has a screen to fit; a file gets everything.
     match options.lines_max {
@@ -84,9 +84,12 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     tail.line("");
     let notes = content::notes(record, verdict);
     if let Some(first) = notes.first() {
-        let more = match notes.len() {
-            1 => String::new(),
-            all => format!("; {} more", figure::counted(all - 1, "note")),
+        let (first, more) = match notes.len() {
+            1 => (first.as_str(), String::new()),
+            all => (
+                first.trim_end_matches('.'),
+                format!("; {} more", figure::counted(all - 1, "note")),
+            ),
         };
         let most = match tail.width < NARROW {
             true => NOTES_LINES_NARROW,
@@ -97,7 +100,7 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     let all = again(&["report", &record.head.run]);
     tail.command("figures", &all);
     if !options.next.is_empty() {
-        tail.command("next", &options.next);
+        tail.next(options);
     }
     let mut answer = Page::new(options);
     answer.answer(verdict, SENTENCE_LINES);
@@ -360,6 +363,19 @@ impl Page {
             (Style::Plain, &space),
             (Style::Plain, &command),
         ]);
+    }
+
+    /// What to do next: words are broken into lines, the command stands whole.
+    fn next(&mut self, options: &ReportOptions) {
+        match options.before_next.as_str() {
+            "" => self.command("next", &options.next),
+            before => {
+                self.labelled("next", Style::Strong, &format!("{before}:"));
+                let command = plain(&options.next);
+                let indent = self.indent(MARGIN, &command);
+                self.line(&format!("{indent}{command}"));
+            }
+        }
     }
 
     /// Blanks before a line that goes on: a path that is broken cannot be copied, and gives up its indentation first.

@@ -2,6 +2,7 @@
 
 use stackrace_base::event::{MetricHead, NamedQuantile};
 use stackrace_base::setting::{Refusal, Span};
+use stackrace_base::unit;
 use stackrace_load::workload::Workload;
 
 /// The refusal of a quantile that too few operations of a trial stand for, with the one that they are enough for.
@@ -26,8 +27,10 @@ pub(super) fn too_few<'a>(
     Some(Refusal::at(
         span,
         format!(
-            "a trial of {name} has {count} operations, and {} takes {}",
-            quantile.word, quantile.needed
+            "a trial of {name} has {} operations, and {} takes {}",
+            unit::count(count),
+            quantile.word,
+            unit::count(quantile.needed)
         ),
         match fits.max_by_key(|it| it.needed) {
             Some(fit) => format!("take {}, or {enough}", fit.word),

@@ -145,7 +145,7 @@ fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
     assert_eq!(enough, Some(Enough::Open));
     assert!(stops, "further rounds are not longer: {said}");
     assert!(
-        said.contains("only 999 operations, and p99 takes 1000: longer trials would tell"),
+        said.contains("only 999 operations, and p99 takes 1,000: longer trials would tell"),
         "{said}"
     );
 }

@@ -27,7 +27,7 @@ fn a_quantile_that_no_trial_has_lacks_operations_and_not_rounds() {
     };
     let answer = ask(std::slice::from_ref(&record), &question).unwrap();
     for said in &answer[0].sentences {
-        let reason = "a trial has only 4000 operations and the figure takes 10000";
+        let reason = "a trial has only 4,000 operations and the figure takes 10,000";
         assert!(said.contains(reason), "{said}");
         assert!(said.contains("longer trials would tell"), "{said}");
         assert!(!said.contains("too few rounds"), "{said}");
@@ -41,7 +41,7 @@ fn a_quantile_that_no_trial_has_lacks_operations_and_not_rounds() {
     };
     let gated = gate(&[(&record, 1)], &[(&record, 0)], &threshold).unwrap();
     assert!(
-        gated.sentence.contains("only 4000 operations"),
+        gated.sentence.contains("only 4,000 operations"),
         "{}",
         gated.sentence
     );

@@ -339,7 +339,7 @@ fn a_single_configuration_is_described_and_nothing_is_claimed() {
     assert!(
         verdict
             .sentence
-            .contains("5 complete rounds, compared with nothing"),
+            .contains("5 complete rounds, nothing to compare it with"),
         "{}",
         verdict.sentence
     );

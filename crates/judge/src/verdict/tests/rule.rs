@@ -384,6 +384,50 @@ fn one_of_two_that_failed_leaves_what_was_found_before() {
     );
 }
 
+/// Its values are those of its own rounds: without their number one configuration would have two figures.
+#[test]
+fn a_comparison_that_was_answered_earlier_says_of_how_many_rounds_it_is() {
+    let levels: [&[&str]; 3] = [&["none"], &["few"], &["many"]];
+    let head = head(&["sync"], &levels, 1, Some("sync"));
+    let mut data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 0.5, 0.1][t]);
+    data.retain(|trial| trial.configuration != 2 || trial.round <= 5);
+    let mut proof = evidence(&head, &data, 8);
+    proof.dropped = vec![(2, 5)];
+    let sentence = judge(&proof).sentence;
+    assert_eq!(sentence.matches(", in 5 rounds").count(), 1, "{sentence}");
+    assert!(sentence.contains("confidence, 8 rounds"), "{sentence}");
+    let all = evidence(&head, &data, 5);
+    let sentence = judge(&all).sentence;
+    assert!(!sentence.contains(", in 5 rounds"), "{sentence}");
+}
+
+/// The error is that of all checks together: what one was certain of is not taken back, and not forgotten.
+#[test]
+fn a_direction_that_was_certain_is_said_after_rounds_that_leave_it_open() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 9, 0.01, 11, |t, _| [1.0, 1.3][t]);
+    let sentence = |data: &[Observation]| judge(&evidence(&head, data, 9)).sentence;
+    assert!(!sentence(&data).contains("was certain after"));
+    let later = data
+        .iter_mut()
+        .filter(|trial| trial.round > 4 && trial.configuration == 1);
+    for trial in later {
+        let factor = match trial.round.is_multiple_of(2) {
+            true => 0.6,
+            false => 1.3,
+        };
+        for value in trial.metrics.iter_mut().flatten() {
+            *value *= factor;
+        }
+    }
+    let said = sentence(&data);
+    assert!(
+        said.contains("b is probably 1.2")
+            && said.contains("that it is faster was certain after round "),
+        "{said}"
+    );
+}
+
 /// The round of the failure was finished, and holds nothing of what failed.
 #[test]
 fn the_rounds_before_a_failure_are_counted_alike_while_the_run_goes_on_and_when_it_ended() {

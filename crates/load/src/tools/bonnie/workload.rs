@@ -310,7 +310,7 @@ impl Workload for Classic {
                 unit::bytes(plan.bytes),
                 unit::bytes(plan.chunk as u64),
                 if self.fast { "" } else { " and by characters" },
-                plan.seeks,
+                unit::count(plan.seeks.into()),
                 plan.seekers
             ));
         }
@@ -325,9 +325,10 @@ impl Workload for Classic {
             };
             let directories = match plan.directories {
                 1 => "1 directory".to_owned(),
-                several => format!("{several} directories"),
+                several => format!("{} directories", unit::count(several.into())),
             };
-            parts.push(format!("{} {what} in {directories}", plan.files));
+            let files = unit::count(plan.files);
+            parts.push(format!("{files} {what} in {directories}"));
         }
         format!(
             "bonnie++ {}: {}{}{}",

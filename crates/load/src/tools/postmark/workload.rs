@@ -156,13 +156,13 @@ impl Workload for Mail {
         let plan = &self.plan;
         format!(
             "PostMark: {} transactions on {} files of {} to {}{}, blocks of {} read and {} written{}{}{}",
-            plan.transactions,
-            plan.files,
+            unit::count(plan.transactions.into()),
+            unit::count(plan.files.into()),
             unit::bytes(plan.size_low.into()),
             unit::bytes(plan.size_high.into()),
             match plan.subdirectories {
                 0 | 1 => String::new(),
-                count => format!(" in {count} subdirectories"),
+                count => format!(" in {} subdirectories", unit::count(count.into())),
             },
             unit::bytes(plan.read_block.into()),
             unit::bytes(plan.write_block.into()),

@@ -128,7 +128,7 @@ impl Workload for FileIo {
         format!(
             "sysbench-style {} over {} files of together {}, blocks of {}, {}{}{}",
             MODE.word(self.mode),
-            self.io.files,
+            unit::count(self.io.files.into()),
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
             unit::counted(self.io.threads as usize, "thread"),

@@ -173,15 +173,19 @@ fn check(summary: &Summary) -> Result<(), Refused> {
     }
     if ending.operations > OPERATIONS_MAX || ending.threads > THREADS_MAX {
         let why = format!(
-            "it has {} operations of {} threads; at most {OPERATIONS_MAX} of {THREADS_MAX} are replayed",
-            ending.operations, ending.threads
+            "it has {} operations of {} threads; at most {} of {} are replayed",
+            unit::count(ending.operations),
+            unit::count(ending.threads),
+            unit::count(OPERATIONS_MAX),
+            unit::count(THREADS_MAX),
         );
         return Err((why, SHORTER));
     }
     if ending.lost_share() > LOST_MAX {
         let why = format!(
             "{} of {} events were lost when it was recorded: a replay would not be like the application",
-            ending.lost, ending.events
+            unit::count(ending.lost),
+            unit::count(ending.events)
         );
         return Err((why, RECORD));
     }
@@ -189,8 +193,9 @@ fn check(summary: &Summary) -> Result<(), Refused> {
     let left_out = ending.not_followed + ending.unresolved;
     if left_out as f64 > ending.operations as f64 * LOST_MAX {
         let why = format!(
-            "{left_out} threads or names of {} operations could not be followed when it was recorded",
-            ending.operations
+            "{} threads or names of {} operations could not be followed when it was recorded",
+            unit::count(left_out),
+            unit::count(ending.operations)
         );
         return Err((why, RECORD));
     }

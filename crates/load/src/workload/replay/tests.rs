@@ -257,7 +257,7 @@ fn a_trace_that_a_replay_would_not_be_like_is_refused_with_the_reason() {
     let why = other(&|trace| trace.origin.cut = true);
     assert!(why.contains("it is a part of a trace"), "{why}");
     let why = other(&|trace| trace.ending.lost = 2);
-    assert!(why.contains("2 of 1000 events were lost"), "{why}");
+    assert!(why.contains("2 of 1,000 events were lost"), "{why}");
     let why = other(&|trace| trace.ending.unresolved = 1);
     assert!(why.contains("1 threads or names"), "{why}");
     let why = other(&|trace| trace.call(Code::Ring, 0, 13 * MS, |ring| ring.duration = 90 * MS));

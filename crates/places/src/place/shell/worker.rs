@@ -54,6 +54,7 @@ impl Duties for ShellWorker {
                 "{}\nOver the machine's own shell\n{facts}",
                 plan.render(stackrace_study::plan::COLUMNS)
             ),
+            refused: plan.problems().next().is_some(),
         })
     }
 

@@ -59,6 +59,7 @@ impl<'a> Conductor<'a> {
         match trouble {
             MachineTrouble::Failed(trouble) => {
                 observation.cause = trouble.cause;
+                observation.advice = trouble.next;
                 failed(trouble.said)
             }
             MachineTrouble::Exchanged(storage, effect) => {

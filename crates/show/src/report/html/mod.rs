@@ -252,7 +252,11 @@ fn answer(
                 @for fact in content::facts(record, verdict) { li { (fact) } }
             }
             @if !options.next.is_empty() {
-                p class="next" { "Next: " code { (options.next) } }
+                p class="next" {
+                    "Next: "
+                    @if !options.before_next.is_empty() { (options.before_next) ": " }
+                    code { (options.next) }
+                }
             }
         }
         @if !notes.is_empty() {

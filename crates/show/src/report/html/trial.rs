@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use crate::report::content::{TextRow, TextTable};
 use crate::report::figure::{self, MISSING};
+use stackrace_base::event::histogram::has_quantile;
 use stackrace_base::event::{Ended, Event, LayerFacts, Observation, OperationObservation};
 use stackrace_base::unit;
 use stackrace_results::record::Record;
@@ -251,15 +252,19 @@ fn metrics(record: &Record, trial: &Observation) -> Markup {
 fn operations(trial: &Observation) -> Markup {
     let row = |phase: &str, op: &OperationObservation| {
         let ns = |ns: u64| unit::time_ns(ns as f64);
+        let tail = |value, share| match has_quantile(op.count, share) {
+            true => ns(value),
+            false => MISSING.to_owned(),
+        };
         TextRow::of(vec![
             phase.to_owned(),
             op.op.clone(),
-            op.count.to_string(),
+            unit::count(op.count),
             unit::bytes(op.bytes),
             ns(op.latency_ns_min),
             ns(op.latency_ns_p50),
-            ns(op.latency_ns_p95),
-            ns(op.latency_ns_p99),
+            tail(op.latency_ns_p95, 0.95),
+            tail(op.latency_ns_p99, 0.99),
             op.latency_ns_p999.map_or(MISSING.to_owned(), ns),
             ns(op.latency_ns_max),
         ])

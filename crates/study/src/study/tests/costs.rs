@@ -26,7 +26,7 @@ fn a_configuration_costs_what_its_levels_cost() {
     let some = |words: &str| Some(words.to_owned());
     assert_eq!(
         costs(DISKS, "\"read\""),
-        [some("73 EUR"), some("120.5 EUR")]
+        [some("73 EUR"), some("120.50 EUR")]
     );
     let mode = "{ value = \"read\", cost = \"0 EUR\" }, { value = \"write\", cost = \"7 EUR\" }";
     let both = ["73 EUR", "80 EUR", "120.5 EUR", "127.5 EUR"].map(some);

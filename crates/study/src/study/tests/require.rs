@@ -91,7 +91,7 @@ fn a_quantile_of_too_few_operations_is_refused_with_one_that_they_are_enough_for
     assert_eq!(few.len(), 1, "{few:?}");
     let (message, help) = (&few[0].refusal.message, &few[0].refusal.help);
     assert!(
-        message.contains("has 512 operations, and p99 takes 1000"),
+        message.contains("has 512 operations, and p99 takes 1,000"),
         "{message}"
     );
     assert_eq!(help, "take p95, or give it 1000 operations");
