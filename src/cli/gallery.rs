@@ -37,8 +37,7 @@ pub(super) fn exec(verb: GalleryArgs) -> Result<u8, Failure> {
     let mut pages = Vec::new();
     let mut files = BTreeMap::new();
     let (mut words, mut removed) = (MachineWords::default(), MachineWords::default());
-    let aside = verb.directory.join(output.file_name().unwrap_or_default());
-    let gathered = gallery::read(&verb.directory, (&without, Some(&aside)), &mut |run| {
+    let gathered = gallery::read(&verb.directory, &without, &mut |run| {
         let page = GalleryPage::of(&run, pages.len(), &without);
         words.add(&run.words);
         removed.add(&run.removed);
@@ -49,8 +48,7 @@ pub(super) fn exec(verb: GalleryArgs) -> Result<u8, Failure> {
     say(&told(&words, &removed, &without));
     report_others(&gathered);
     if pages.is_empty() {
-        let text = format!("no file in {} can be shown", verb.directory.shown());
-        return Err(Failure::refused(text).next("put logs there: runs/ID/log.jsonl of a store (`stackrace runs` lists them), or what `--events FILE` wrote"));
+        return Err(nothing_in(&verb.directory));
     }
     let index = output.join(gallery_site::INDEX);
     if verb.dry_run {
@@ -146,8 +144,15 @@ fn told(words: &MachineWords, removed: &MachineWords, without: &BTreeSet<Machine
     text
 }
 
+/// The failure of a folder without a log that can be shown.
+pub(super) fn nothing_in(dir: &Path) -> Failure {
+    Failure::refused(format!("no file in {} can be shown", dir.shown())).next(
+        "put logs there: runs/ID/log.jsonl of a store (`stackrace runs` lists them), or what `--events FILE` wrote",
+    )
+}
+
 /// Says on standard error which files are not shown, and why.
-fn report_others(gathered: &Gathered) {
+pub(super) fn report_others(gathered: &Gathered) {
     for RefusedFile { file, why, next } in &gathered.refused {
         error(&harmless(&format!(
             "not shown: {}: {why}\n     next: {next}\n",

@@ -45,19 +45,18 @@ struct FoundFiles {
     seen: usize,
 }
 
-/// Reads the runs of a folder one by one, and hands each that can be shown to `show`; `aside` is a folder that is not
-/// looked into: the one in which the site is made.
+/// Reads the runs of a folder one by one, and hands each that can be shown to `show`.
 ///
 /// # Errors
 /// The folder, or the list of a gallery in it, cannot be read.
 pub(crate) fn read(
     dir: &Path,
-    (without, aside): (&BTreeSet<MachinePart>, Option<&Path>),
+    without: &BTreeSet<MachinePart>,
     show: &mut dyn FnMut(GalleryRun),
 ) -> Result<Gathered, Failure> {
     let listed = catalogue(dir)?;
     let mut found = FoundFiles::default();
-    look(dir, dir, (aside, DEPTH_MAX), &mut found).map_err(|error| {
+    look(dir, dir, DEPTH_MAX, &mut found).map_err(|error| {
         let text = format!("cannot list {}: {}", dir.shown(), error.in_words());
         Failure::refused(text).next("name a folder with logs of runs that you may read")
     })?;
@@ -121,12 +120,7 @@ fn catalogue(dir: &Path) -> Result<Option<Catalogue>, Failure> {
 }
 
 /// Adds the files of a folder to what was found.
-fn look(
-    root: &Path,
-    dir: &Path,
-    (aside, depth): (Option<&Path>, usize),
-    found: &mut FoundFiles,
-) -> std::io::Result<()> {
+fn look(root: &Path, dir: &Path, depth: usize, found: &mut FoundFiles) -> std::io::Result<()> {
     let entries: Result<Vec<fs::DirEntry>, _> = fs::read_dir(dir)?.collect();
     let mut entries = entries?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -142,7 +136,7 @@ fn look(
         found.seen += 1;
         let kind = entry.file_type()?;
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if hidden || name == CATALOGUE || aside == Some(&*path) {
+        if hidden || name == CATALOGUE {
             continue;
         }
         if found.seen > FILES_MAX {
@@ -155,7 +149,7 @@ fn look(
         }
         if kind.is_dir() {
             match depth > 1 && !path.join(CATALOGUE).exists() {
-                true => look(root, &path, (aside, depth - 1), found)?,
+                true => look(root, &path, depth - 1, found)?,
                 false => found.others.push(format!("{name}/")),
             }
         } else if !kind.is_file() {

@@ -127,21 +127,25 @@ impl GalleryRun {
             removed,
         }
     }
-
-    /// The drives that its layers lay on, each once.
-    pub fn drives(&self) -> Vec<DriveTold> {
-        drives(&self.record)
-    }
 }
 
-/// The drives that a run lay on, each once.
-pub fn drives(record: &Record) -> Vec<DriveTold> {
+/// The drives that a run lay on, or one of its configurations alone; each once.
+pub fn drives(record: &Record, of: Option<usize>) -> Vec<DriveTold> {
     let mut drives: Vec<DriveTold> = Vec::new();
     for event in record.events() {
-        let Event::StackSetUp { layers, .. } = event else {
+        let Event::StackSetUp {
+            configuration,
+            layers,
+            ..
+        } = event
+        else {
             continue;
         };
-        let facts = layers.iter().flat_map(|layer| &layer.facts);
+        let meant = of.is_none_or(|of| of == *configuration);
+        let facts = layers
+            .iter()
+            .filter(|_| meant)
+            .flat_map(|layer| &layer.facts);
         for drive in facts.filter_map(|fact| fact.drive.as_ref()) {
             if !drives.contains(drive) {
                 drives.push(drive.clone());

@@ -17,7 +17,7 @@ const SAME: f64 = 1e-6;
 ///
 /// # Errors
 /// They do not; a clause that says which.
-pub fn fits(record: &Record) -> Result<(), String> {
+pub(super) fn fits(record: &Record) -> Result<(), String> {
     let head = &record.head;
     if hash(&head.study) != head.study_hash {
         return Err("the text of its study has another hash than the log says".to_owned());

@@ -13,6 +13,8 @@ mod told;
 
 pub use catalogue::{CATALOGUE, Catalogue, CatalogueEntry};
 pub use entry::{GalleryRun, RefusedFile, drives};
-pub use fits::fits;
 pub use page::{GalleryPage, index_page, run_page};
 pub use told::{MachinePart, MachineWords};
+
+#[cfg(test)]
+mod tests;

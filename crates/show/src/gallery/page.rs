@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::catalogue::{CATALOGUE, CatalogueEntry};
-use super::entry::GalleryRun;
+use super::entry::{GalleryRun, drives};
 use super::told::MachinePart;
 use crate::report::{self, ReportOptions};
 use stackrace_base::event::{Event, Fact};
@@ -21,8 +21,11 @@ const SHORT: usize = 12;
 const DATE: usize = 10;
 /// Configurations that are named.
 const NAMES_MAX: usize = 6;
-/// Style of this page alone: headings of runs below those of studies, and two columns where there is room.
+/// Style of this page alone: headings of runs below those of studies, charts on the colour of a card.
 const STYLE: &str = "
+h1.title { font-size: 1.6rem; color: var(--ink); margin-top: 20px; }
+.answer svg text { stroke: none; }
+.answer svg .under { fill: none; }
 .answer .verdict { font-size: 1.15rem; }
 .answer h3 { margin: 0; }
 .answer figure { max-width: 420px; margin: .8rem 0 0; }
@@ -52,7 +55,7 @@ impl GalleryPage {
             head.run,
             &run.hash[..SHORT.min(run.hash.len())]
         );
-        let words = run.drives();
+        let words = drives(record, None);
         let words: BTreeSet<String> = words.iter().map(|drive| drive.words()).collect();
         let drives: Vec<String> = words.into_iter().collect();
         let names = head.configurations.iter().take(NAMES_MAX);
@@ -149,7 +152,7 @@ pub fn index_page(title: &str, runs: &[GalleryPage]) -> Vec<u8> {
                     p {
                         (unit::counted(runs.len(), "run")) " of " (counted_studies(studies.len())) ". "
                         "Each verdict was judged anew from the log beside it. "
-                        "A log shows what was measured and no more: its owner could have written it anew."
+                        "A log is no proof: a log that contradicts itself is left out, one that was invented as a whole is not noticed."
                     }
                     @if runs.is_empty() { p { "No runs yet." } }
                     @for study in &studies { (self::study(study)) }
