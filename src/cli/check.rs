@@ -84,13 +84,13 @@ fn runs_of(dir: &Path) -> Result<GalleryFigures, Failure> {
 }
 
 /// What was asked, and the gallery that the answer is to stand in.
-pub(super) type Asked<'a> = (&'a CompareRequest, Option<&'a GalleryFigures>);
+pub(super) type CheckAsked<'a> = (&'a CompareRequest, Option<&'a GalleryFigures>);
 
 /// Shows what a run found, of one directory also where that stands.
 pub(super) fn finish(
     setting: &Setting,
     run: FinishedRun,
-    (asked, decide): (Asked<'_>, bool),
+    (asked, decide): (CheckAsked<'_>, bool),
     output: &OutputArgs,
 ) -> Result<u8, Failure> {
     answer::finish_with(
@@ -107,7 +107,7 @@ pub(super) fn finish(
 /// nothing of several.
 fn stands(
     setting: &Setting,
-    (request, gallery): Asked<'_>,
+    (request, gallery): CheckAsked<'_>,
     record: &Record,
     verdict: &Verdict,
 ) -> Placed {

@@ -50,7 +50,7 @@ pub(super) fn write(
     let gone = old.iter().filter(|(name, _)| !new.contains_key(*name));
     for (name, hashes) in gone {
         let path = out.join(name);
-        // One that was changed since is somebody's own.
+        // One that was changed since is the user's own.
         if content(&path)?.is_some_and(|hash| hashes.contains(&hash)) {
             fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
         }
@@ -80,7 +80,7 @@ fn earlier(out: &Path) -> Result<BTreeMap<String, Vec<String>>, Failure> {
         Failure::refused(format!("{}: {why}, and it would be replaced", path.shown()))
             .next("name another directory: -o OUT")
     })?;
-    // Names lead nowhere else, whoever wrote the list.
+    // A list from elsewhere names no file outside.
     let inside = |name: &String| {
         let mut parts = Path::new(name).components();
         parts.all(|part| matches!(part, Component::Normal(_)))

@@ -31,7 +31,7 @@ pub(crate) struct Gathered {
     pub(crate) runs: usize,
     /// Files that are not shown, with the reason.
     pub(crate) refused: Vec<RefusedFile>,
-    /// Files and folders that nobody would take for logs.
+    /// Files and folders that are no logs by their names.
     pub(crate) others: Vec<String>,
 }
 
@@ -54,6 +54,7 @@ pub(crate) fn read(
     without: &BTreeSet<MachinePart>,
     show: &mut dyn FnMut(GalleryRun),
 ) -> Result<Gathered, Failure> {
+    // A folder that was published has the hashes of its logs.
     let listed = catalogue(dir)?;
     let mut found = FoundFiles::default();
     look(dir, dir, DEPTH_MAX, &mut found).map_err(|error| {
@@ -74,6 +75,7 @@ pub(crate) fn read(
     for (name, path) in &found.logs {
         let read = one(name, path, (listed.as_ref(), without, &twice));
         let read = read.and_then(|run| {
+            // Counted as published: what is cut is not held.
             bytes += run.log.len() as u64;
             let limit = (bytes > ALL_MAX).then(|| unit::bytes(ALL_MAX));
             let many = (gathered.runs >= RUNS_MAX).then(|| unit::counted(RUNS_MAX, "run"));
@@ -122,6 +124,7 @@ fn catalogue(dir: &Path) -> Result<Option<Catalogue>, Failure> {
 /// Adds the files of a folder to what was found.
 fn look(root: &Path, dir: &Path, depth: usize, found: &mut FoundFiles) -> std::io::Result<()> {
     let entries: Result<Vec<fs::DirEntry>, _> = fs::read_dir(dir)?.collect();
+    // In the order of names, so that the same folder gives the same site.
     let mut entries = entries?;
     entries.sort_by_key(fs::DirEntry::file_name);
     // The directory of a run has other files of the run beside its log.
@@ -224,9 +227,11 @@ fn one(
     path: &Path,
     (listed, without, twice): Judged<'_>,
 ) -> Result<GalleryRun, RefusedFile> {
+    // Read again: all logs at once would take the memory of all.
     let bytes = bytes_of(name, path)?;
     let hash = blake3::hash(&bytes).to_hex().to_string();
     let listed = listed.and_then(|listed| listed.hash_of(name));
+    // Before its content is looked at: a forged log can be a good one.
     if listed.is_some_and(|listed| listed != hash) {
         let why = format!(
             "its hash is not the one in {CATALOGUE}: it was changed since it was published"
@@ -234,7 +239,7 @@ fn one(
         return Err(RefusedFile::new(
             name,
             why,
-            "take the log from whoever measured it",
+            "take the log from the machine that measured it",
         ));
     }
     // The list says which one is genuine.

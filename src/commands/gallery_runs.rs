@@ -48,6 +48,7 @@ impl GalleryFigures {
     fn add(&mut self, record: &Record, verdict: &Verdict, number: usize) {
         for row in &verdict.configurations {
             let drives = named(&drives(record, Some(row.configuration)));
+            // One figure of each workload: the one that it is judged by.
             let cells = row.cells.iter().filter(|cell| cell.primary);
             self.0.extend(cells.filter_map(|cell| {
                 Some(GalleryFigure {
@@ -78,6 +79,7 @@ impl GalleryFigures {
             ));
             return;
         }
+        // Of several drives all must be the same ones, as in an array.
         let own = named(&own);
         placed.runs = primary(verdict)
             .filter_map(|cell| self.among(cell, &own))

@@ -58,7 +58,7 @@ impl DriveClass {
 /// A drive as its system tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriveTold {
-    /// Its class.
+    /// Class, which says how fast it can be.
     pub class: DriveClass,
     /// Its model; `None` if it tells none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

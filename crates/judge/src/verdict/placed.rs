@@ -107,6 +107,7 @@ impl Placed {
             said.push("Models of bare drives, not measurements: a file system, caches and other work lie between. Their sources: stackrace show drives NAME".to_owned());
         }
         said.extend(self.runs.iter().map(AmongRuns::sentence));
+        // Where nothing is placed, there is nothing to be careful about.
         if self.runs.iter().any(|one| one.spread.is_some()) {
             said.push("Runs of a gallery are those of the same class and model of drive: sizes of data, file systems and machines may differ, and its pages say how".to_owned());
         }
@@ -124,6 +125,7 @@ impl AmongRuns {
             workload, drive, ..
         } = self;
         match self.spread {
+            // The ends, and no interval: so few runs have no other shape.
             Some([low, median, high]) => format!(
                 "{workload}: {}, better than {} of the {runs} on {drive} in the gallery ({} to {}, median {})",
                 shown(self.value),

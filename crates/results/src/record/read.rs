@@ -65,9 +65,11 @@ impl Record {
             }
         }
         let Some(head) = head else {
-            let error = match lines.first() {
-                Some(_) => LineError::NotFirst,
-                None => LineError::Empty,
+            let error = match (lines.first(), torn) {
+                (Some(_), _) => LineError::NotFirst,
+                (None, []) => LineError::Empty,
+                // Not one whole line of JSON: a file of something else.
+                (None, _) => LineError::NotJson,
             };
             let path = path.to_path_buf();
             return Err(RecordError::NoHead { path, error });

@@ -1,6 +1,6 @@
 //! The list of a gallery for programs: which runs it has, the hash of each log, and the files that were made for it.
 //!
-//! Whoever reads runs from a gallery compares each log with this list. The program that makes the site replaces and
+//! A reader of a gallery compares each log with this list. The program that makes the site replaces and
 //! removes only files that are in it, and only with the content that they had when they were made.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub const CATALOGUE: &str = "gallery.json";
 /// Version of its format.
 const FORMAT: u32 = 1;
 
-/// The list.
+/// The runs of a gallery, and the files that were made for it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Catalogue {
     /// Version of the format of this list.
@@ -67,6 +67,7 @@ impl Catalogue {
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let read: Self =
             serde_json::from_slice(bytes).map_err(|_| "it is no list of a gallery".to_owned())?;
+        // A newer list may say in another way which files are whose.
         match read.gallery <= FORMAT {
             true => Ok(read),
             false => Err(format!(

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::told::{self, MachinePart, MachineWords, WordFinder};
+use super::part::MachinePart;
+use super::told::{self, MachineWords, WordFinder};
 use stackrace_base::event::{Event, LogLine, RunStarted};
 use stackrace_base::unit;
 use stackrace_results::record::Record;
@@ -16,13 +17,14 @@ const VERBS: [&str; 7] = ["check", "compare", "import", "lab", "load", "resume",
 pub(super) fn words(record: &Record) -> Result<MachineWords, String> {
     let mut finder = WordFinder::new(record, &BTreeSet::new());
     for line in &record.lines {
+        // Of the values, and not of the text of the line: there a name may be written with escapes.
         finder.value(&mut value_of(line)?);
     }
     Ok(finder.into_found())
 }
 
 /// The log without these parts. `lines` is how many lines the whole log has: those that were not understood are left
-/// out, since nobody has looked through them.
+/// out, since they cannot be looked through.
 ///
 /// # Errors
 /// A value that is cut is also a word without which the log cannot be read.
@@ -96,6 +98,7 @@ fn strip(event: &mut Event, parts: &BTreeSet<MachinePart>) {
             command.stderr.clear();
         }
         Event::Imported(text) => {
+            // Other tools print the machine and its files in places of their own.
             text.text.clear();
             text.file = last_part(&text.file).to_owned();
         }
@@ -107,6 +110,7 @@ fn strip(event: &mut Event, parts: &BTreeSet<MachinePart>) {
                     layer.facts.retain(|fact| !told::is_system(fact));
                 }
             }
+            // By these numbers a storage is known again, which is what they are for.
             for it in lies_on.iter_mut().filter(|_| serials) {
                 it.uuid = None;
                 it.boot = None;
@@ -129,6 +133,7 @@ fn strip_head(head: &mut RunStarted, parts: &BTreeSet<MachinePart>) {
 
 /// A command without the words that are not ours: a relative path or a host looks like any other word.
 fn command(words: &[String]) -> Vec<String> {
+    // How the program was called is a path.
     let mut rest = words.iter().skip(1);
     let own = rest.by_ref().take_while(|word| *word != "--");
     let own = own.map(|word| match word.split('=').next() {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::cut;
 use super::fits::fits;
-use super::told::{MachinePart, MachineWords};
+use super::part::MachinePart;
+use super::told::MachineWords;
 use stackrace_base::event::{DriveTold, Event, FORMAT};
 use stackrace_judge::verdict::{Evidence, Verdict, judge};
 use stackrace_results::record::{Record, RecordError};

@@ -19,6 +19,7 @@ const SAME: f64 = 1e-6;
 /// They do not; a clause that says which.
 pub(super) fn fits(record: &Record) -> Result<(), String> {
     let head = &record.head;
+    // With another study, the same figures would answer another question.
     if hash(&head.study) != head.study_hash {
         return Err("the text of its study has another hash than the log says".to_owned());
     }
@@ -31,6 +32,7 @@ pub(super) fn fits(record: &Record) -> Result<(), String> {
             );
         }
     }
+    // Each round says at its end how many trials it had.
     if let Some(altered) = record.altered_rounds().first() {
         return Err(altered.to_string());
     }
@@ -94,6 +96,7 @@ fn trial_fits(trial: &Observation, workload: &WorkloadHead) -> Result<(), String
 
 /// Looks whether the counts of a kind of operation are those of its histogram.
 fn operation_fits(op: &OperationObservation) -> Result<(), String> {
+    // Results of other tools have none.
     let Some(histogram) = decoded(&op.histogram) else {
         return Ok(());
     };

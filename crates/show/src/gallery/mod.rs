@@ -8,13 +8,15 @@ mod cut;
 mod entry;
 mod fits;
 mod page;
+mod part;
 mod shapes;
 mod told;
 
 pub use catalogue::{CATALOGUE, Catalogue, CatalogueEntry};
 pub use entry::{GalleryRun, RefusedFile, drives};
 pub use page::{GalleryPage, index_page, run_page};
-pub use told::{MachinePart, MachineWords};
+pub use part::MachinePart;
+pub use told::MachineWords;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::catalogue::{CATALOGUE, CatalogueEntry};
 use super::entry::{GalleryRun, drives};
-use super::told::MachinePart;
+use super::part::MachinePart;
 use crate::report::{self, ReportOptions};
 use stackrace_base::event::{Event, Fact};
 use stackrace_base::unit;
@@ -50,6 +50,7 @@ impl GalleryPage {
     pub fn of(run: &GalleryRun, number: usize, without: &BTreeSet<MachinePart>) -> Self {
         let (record, verdict) = (&run.record, &run.verdict);
         let head = &record.head;
+        // Named after the content: a log that changes is another file, and an old address never shows it.
         let begin = format!(
             "{RUNS}/{}-{}",
             head.run,
@@ -102,6 +103,7 @@ fn facts(record: &Record, drives: &[String]) -> Vec<String> {
 /// Versions of the software that was measured on and with, each once.
 fn versions(record: &Record) -> Vec<String> {
     let mut all = BTreeSet::new();
+    // Imported figures are those of another program.
     let of_tools = record.origins().map(|text| {
         let version = text.version.as_deref().unwrap_or("of an untold version");
         format!("{} {version}", text.tool)
@@ -188,6 +190,7 @@ fn studies(runs: &[GalleryPage]) -> Vec<Vec<&GalleryPage>> {
     let mut studies: Vec<Vec<&GalleryPage>> = Vec::new();
     let mut places = BTreeMap::new();
     for run in sorted {
+        // A title alone may stand above two studies, and a hash says nothing to people.
         let place = *places
             .entry((&run.study_hash, &run.entry.title))
             .or_insert_with(|| {

@@ -1,6 +1,6 @@
 //! Words that name a machine or a person by their shape alone: paths, serial numbers, addresses.
 
-use super::told::MachinePart;
+use super::part::MachinePart;
 
 /// Roots of paths that are the same on every machine.
 const EVERYWHERE: [&str; 7] = ["bin", "lib", "lib64", "proc", "sbin", "sys", "usr"];
@@ -42,6 +42,7 @@ fn path(text: &str, before: Option<char>) -> Option<usize> {
     let path = text[..end].trim_end_matches(['.', '/', '?', '!']);
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     let (root, below) = (parts.next()?, parts.next());
+    // Names of devices are the kernel's; those of volumes are chosen by people.
     let device = root == "dev" && (parts.next().is_none() || below == Some("disk"));
     (!device && !EVERYWHERE.contains(&root)).then_some(path.len())
 }
@@ -98,6 +99,7 @@ fn address(text: &str, before: Option<char>) -> Option<usize> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let word = text[..end.unwrap_or(text.len())].trim_end_matches('.');
     let address: std::net::Ipv4Addr = word.parse().ok()?;
+    // `1.2.3.4.5` is a version.
     let next = text[word.len()..].chars().next();
     (!address.is_loopback() && !address.is_unspecified() && ends_before(next)).then_some(word.len())
 }

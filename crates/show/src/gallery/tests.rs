@@ -1,3 +1,5 @@
+//! What a gallery shows of a log, what it cuts, and what it refuses.
+
 use std::collections::BTreeSet;
 
 use super::*;
@@ -247,7 +249,7 @@ fn a_log_of_an_unknown_version_is_refused_by_its_name() {
     for (text, why) in [
         ("", "it is empty"),
         ("{\"jobs\":[]}\n", "no event of a run"),
-        ("\0\0\n", "no JSON"),
+        ("some words\n", "no JSON"),
     ] {
         let refused = read(text.as_bytes().to_vec(), &[]).map(|_| ()).unwrap_err();
         assert!(refused.why.contains(why), "{text}: {refused:?}");

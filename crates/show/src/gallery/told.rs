@@ -7,57 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::part::MachinePart;
 use super::shapes;
 use stackrace_base::event::{Event, Fact, RunPlace};
 use stackrace_results::record::Record;
-
-/// Part of a machine that a log can tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MachinePart {
-    /// Names and addresses of machines.
-    Host,
-    /// Names of users.
-    User,
-    /// Files and directories.
-    Paths,
-    /// Serial numbers, UUIDs, and other numbers that one device alone has.
-    Serials,
-    /// Kernel and distribution.
-    Kernel,
-}
-
-impl MachinePart {
-    /// All of them, in the order they are listed.
-    pub const ALL: [Self; 5] = [
-        Self::Host,
-        Self::User,
-        Self::Paths,
-        Self::Serials,
-        Self::Kernel,
-    ];
-
-    /// The word it is asked for by.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::User => "user",
-            Self::Paths => "paths",
-            Self::Serials => "serials",
-            Self::Kernel => "kernel",
-        }
-    }
-
-    /// One of them, as it stands in the place of what was cut.
-    fn one(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::User => "user",
-            Self::Paths => "path",
-            Self::Serials => "serial",
-            Self::Kernel => "kernel",
-        }
-    }
-}
 
 /// Words of machines, each with the number of places it stands at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,6 +95,7 @@ impl WordFinder {
             let hit = self.hit(rest, before);
             let end = match hit {
                 Some((part, length)) => {
+                    // Counted also where it stays: what is published is listed.
                     let word = &rest[..length];
                     let places = self.found.0.entry(part).or_default();
                     *places.entry(word.to_owned()).or_default() += 1;
@@ -168,6 +122,7 @@ impl WordFinder {
     }
 
     fn hit(&self, rest: &str, before: Option<char>) -> Option<(MachinePart, usize)> {
+        // A host `box` is not meant where a text says `sandbox`.
         let begins = shapes::begins_behind(before);
         let named = |(part, word): &&(MachinePart, String)| {
             let next = || rest[word.len()..].chars().next();
@@ -201,8 +156,10 @@ const SYSTEM: [&str; 2] = ["kernel", "distribution"];
 const NUMBERED: [&str; 5] = ["uuid", "serial", "guid", "wwn", "hostid"];
 /// Directories of the users' own directories.
 const HOMES: [&str; 2] = ["home", "Users"];
-/// A user of every machine: it names nobody.
+/// A user of every machine: it names no person.
 const ROOT: &str = "root";
+/// Characters of a serial number, at least.
+const SERIAL_LEAST: usize = 4;
 /// Names of the machine that measures.
 const HERE: [&str; 3] = ["local", "localhost", "none"];
 
@@ -222,7 +179,9 @@ fn known(record: &Record) -> Vec<(MachinePart, String)> {
     let mut known = BTreeSet::new();
     let mut add = |part, word: &str| {
         let word = word.trim();
-        if !word.is_empty() && word != ROOT && !HERE.contains(&word) {
+        // A number of few digits is found in texts that have nothing to do with it.
+        let short = part == MachinePart::Serials && word.len() < SERIAL_LEAST;
+        if !word.is_empty() && !short && word != ROOT && !HERE.contains(&word) {
             known.insert((part, word.to_owned()));
         }
     };
@@ -259,6 +218,7 @@ fn known(record: &Record) -> Vec<(MachinePart, String)> {
             _ => {}
         }
     }
+    // Of a directory and one below it, the whole name is met first.
     let mut known: Vec<_> = known.into_iter().collect();
     known.sort_by_key(|(_, word)| std::cmp::Reverse(word.len()));
     known
@@ -273,6 +233,7 @@ fn place(place: &RunPlace, add: &mut Add<'_>) {
             all.for_each(|named| machine(named, add));
         }
         RunPlace::Clients { started, .. } => {
+            // `ssh:one,two`: how they are started comes before their names.
             let (_, hosts) = started.split_once(':').unwrap_or(("", started));
             hosts.split(',').for_each(|named| machine(named, add));
         }
