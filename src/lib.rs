@@ -28,6 +28,7 @@
 //! | [`verdict`] | comparisons judged |
 //! | [`tables`] | tables written as CSV, JSON or Parquet |
 //! | [`export`] | what goes into the tables for other programs |
+//! | [`gallery`] | a folder of runs as a site without a server |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`web`] | the live page |
 //! | [`team`] | runs of many people in one PostgreSQL |
@@ -73,6 +74,7 @@
 //! [`verdict`]: stackrace_judge::verdict
 //! [`tables`]: stackrace_results::tables
 //! [`export`]: stackrace_show::export
+//! [`gallery`]: stackrace_show::gallery
 //! [`report`]: stackrace_show::report
 //! [`web`]: stackrace_show::web
 //! [`team`]: stackrace_show::team

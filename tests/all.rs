@@ -17,6 +17,7 @@ mod docs;
 mod endless;
 mod export;
 mod fio;
+mod gallery;
 mod gate;
 mod habits;
 mod import;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         needs::group("endless", endless::tests()),
         needs::group("export", export::tests()),
         needs::group("fio", fio::tests()),
+        needs::group("gallery", gallery::tests()),
         needs::group("gate", gate::tests()),
         needs::group("habits", habits::tests()),
         needs::group("import", import::tests()),

@@ -1,14 +1,18 @@
 //! `stackrace check`: whether one directory is enough.
 
+use std::path::Path;
+
 use super::answer;
 use super::args::{Check, OutputArgs};
 use super::failure::Failure;
+use super::gallery;
 use super::output;
 use super::run::time;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
 use crate::commands::compare::{self, CompareRequest};
+use crate::commands::gallery_runs::GalleryFigures;
 use crate::commands::standing;
 use stackrace_base::event::split;
 use stackrace_base::unit;
@@ -23,6 +27,8 @@ use stackrace_study::purpose::{self, Purpose, RequiredBound};
 /// Carries out `stackrace check`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
     let (purpose, published) = purpose_asked(&verb.purpose)?;
+    // Before anything is measured: a folder that cannot be read is a mistake of the command line.
+    let gallery = verb.gallery.as_deref().map(runs_of).transpose()?;
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
     let required = match verb.require.is_empty() {
@@ -63,14 +69,28 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;
-    finish(setting, finished, (&request, false), &verb.output)
+    let asked = (&request, gallery.as_ref());
+    finish(setting, finished, (asked, false), &verb.output)
 }
+
+/// The figures of a gallery; what it cannot show is told.
+fn runs_of(dir: &Path) -> Result<GalleryFigures, Failure> {
+    let (figures, gathered) = GalleryFigures::read(dir)?;
+    gallery::report_others(&gathered);
+    match gathered.runs {
+        0 => Err(gallery::nothing_in(dir)),
+        _ => Ok(figures),
+    }
+}
+
+/// What was asked, and the gallery that the answer is to stand in.
+pub(super) type CheckAsked<'a> = (&'a CompareRequest, Option<&'a GalleryFigures>);
 
 /// Shows what a run found, of one directory also where that stands.
 pub(super) fn finish(
     setting: &Setting,
     run: FinishedRun,
-    (request, decide): (&CompareRequest, bool),
+    (asked, decide): (CheckAsked<'_>, bool),
     output: &OutputArgs,
 ) -> Result<u8, Failure> {
     answer::finish_with(
@@ -78,15 +98,16 @@ pub(super) fn finish(
         run,
         output,
         (decide, &|record, verdict| {
-            stands(setting, request, record, verdict)
+            stands(setting, asked, record, verdict)
         }),
     )
 }
 
-/// Where one directory stands: beside its own past, and beside drives where nothing is required of it; nothing of several.
+/// Where one directory stands: beside its own past, beside drives where nothing is required of it, and in a gallery;
+/// nothing of several.
 fn stands(
     setting: &Setting,
-    request: &CompareRequest,
+    (request, gallery): CheckAsked<'_>,
     record: &Record,
     verdict: &Verdict,
 ) -> Placed {
@@ -96,6 +117,9 @@ fn stands(
     let mut placed = standing::past(&setting.session, record, verdict);
     if request.required.is_empty() {
         placed.drives = standing::among_drives(verdict, request.purpose);
+    }
+    if let Some(gallery) = gallery {
+        gallery.place(record, verdict, &mut placed);
     }
     placed
 }

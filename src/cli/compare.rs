@@ -66,7 +66,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     check::finish(
         setting,
         finished,
-        (&request, verb.deciding.decide),
+        ((&request, None), verb.deciding.decide),
         &verb.output,
     )
 }

@@ -26,6 +26,7 @@ use stackrace_remote::lab::system;
 use stackrace_results::record::Store;
 use stackrace_results::tables::TableForm;
 use stackrace_show::export;
+use stackrace_show::gallery::MachinePart;
 use stackrace_show::report;
 use stackrace_study::purpose;
 use stackrace_study::study;
@@ -51,6 +52,7 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["export"], "format", table_forms),
     (&["export"], "runs", runs),
     (&["export"], "table", tables),
+    (&["gallery"], "without", machine_parts),
     (&["import"], "tool", importers),
     (&["load"], "workload", workloads),
     (&["plan"], "drives", drives),
@@ -156,6 +158,10 @@ fn drives() -> Vec<CompletionCandidate> {
 
 fn systems() -> Vec<CompletionCandidate> {
     bare(system::ALL.iter().map(|system| system.name))
+}
+
+fn machine_parts() -> Vec<CompletionCandidate> {
+    bare(MachinePart::ALL.map(MachinePart::word))
 }
 
 fn purposes() -> Vec<CompletionCandidate> {

@@ -19,6 +19,8 @@ mod events;
 mod export;
 mod failure;
 mod fault;
+mod gallery;
+mod gallery_site;
 mod gate;
 mod images;
 mod import;
@@ -272,6 +274,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Push(verb) => push::exec(&setting, &verb),
         CliVerb::Gate(verb) => gate::exec(&setting, &verb),
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
+        CliVerb::Gallery(verb) => gallery::exec(verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
         CliVerb::Doctor(verb) => doctor::exec(&setting, verb, &defaults),
         CliVerb::Show(verb) => show::exec(&setting, verb),

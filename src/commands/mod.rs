@@ -5,6 +5,8 @@ pub(crate) mod control;
 pub(crate) mod crash_show;
 pub(crate) mod doctor;
 mod fidelity;
+pub(crate) mod gallery;
+pub(crate) mod gallery_runs;
 pub(crate) mod import;
 pub(crate) mod leftovers;
 pub(crate) mod load;

@@ -52,7 +52,7 @@ pub(crate) fn past(context: &Context, record: &Record, verdict: &Verdict) -> Pla
 /// Characters of a date at the beginning of a run's id.
 const DATE: usize = 10;
 
-fn primary(verdict: &Verdict) -> impl Iterator<Item = &MetricCell> {
+pub(super) fn primary(verdict: &Verdict) -> impl Iterator<Item = &MetricCell> {
     let row = verdict.configurations.first();
     let cells = row.into_iter().flat_map(|row| &row.cells);
     cells.filter(|cell| cell.primary)

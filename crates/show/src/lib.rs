@@ -4,6 +4,7 @@
 //! `docs/architecture.md` says what each room does and which it may use.
 
 pub mod export;
+pub mod gallery;
 pub mod report;
 #[cfg(feature = "postgresql")]
 pub mod team;

@@ -73,6 +73,63 @@ fn a_page_that_nothing_leads_to_is_in_the_site_and_a_new_folder_is_a_part() {
     assert!(said.contains(part), "{said}");
 }
 
+/// A gallery with one page, as the program lists it.
+fn gallery(root: &Path) -> PathBuf {
+    let folder = root.join("made");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("index.html"), "<h1>Results</h1>").unwrap();
+    fs::write(folder.join("secret.txt"), "mine").unwrap();
+    let list = "{\"gallery\":1,\"runs\":[],\"files\":{\"index.html\":[\"ab\"]}}";
+    fs::write(folder.join("gallery.json"), list).unwrap();
+    folder
+}
+
+fn a_gallery_is_taken_in_by_one_link_and_a_folder_that_is_none_is_refused() {
+    let root = small("# Small\n");
+    let made = gallery(root.path());
+    let with = |folder: &Path| {
+        site(&[
+            "--summary".as_ref(),
+            "--from".as_ref(),
+            root.path(),
+            "--gallery".as_ref(),
+            folder,
+        ])
+    };
+    let said = String::from_utf8(with(&made).stdout).unwrap();
+    assert_eq!(said.matches("[Results](gallery.md)").count(), 1, "{said}");
+    assert!(!summary(root.path()).contains("gallery"));
+    let refused = with(&root.path().join("docs"));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("is no gallery") && said.contains("next: stackrace gallery LOGS -o"),
+        "{said}"
+    );
+    fs::remove_file(made.join("index.html")).unwrap();
+    assert_eq!(
+        with(&made).status.code(),
+        Some(1),
+        "a file of it is missing"
+    );
+}
+
+fn the_gallery_is_in_the_site_and_nothing_else_of_its_folder() {
+    mdbook();
+    let root = small("# Small\n");
+    let (made, out) = (gallery(root.path()), root.path().join("out"));
+    let done = site(&[
+        "--from".as_ref(),
+        root.path(),
+        "--gallery".as_ref(),
+        &made,
+        &out,
+    ]);
+    assert!(done.status.success(), "{done:?}");
+    assert!(out.join("gallery/index.html").is_file());
+    assert!(!out.join("gallery/secret.txt").exists());
+}
+
 fn without_mdbook_it_says_what_to_install_and_writes_nothing() {
     let root = small("# Small\n");
     // What is in PATH may be a script that starts the real one, and would need PATH itself.
@@ -153,6 +210,8 @@ fn main() -> ExitCode {
         tests![
             every_page_is_in_the_site_once,
             a_page_that_nothing_leads_to_is_in_the_site_and_a_new_folder_is_a_part,
+            a_gallery_is_taken_in_by_one_link_and_a_folder_that_is_none_is_refused,
+            the_gallery_is_in_the_site_and_nothing_else_of_its_folder,
             without_mdbook_it_says_what_to_install_and_writes_nothing,
             the_whole_site_is_built_and_its_links_lead_somewhere,
             a_link_to_no_page_or_no_heading_stops_the_build,

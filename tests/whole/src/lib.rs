@@ -128,6 +128,8 @@ mod verdict;
 // crates/show/src
 #[path = "../../../crates/show/src/export/mod.rs"]
 mod export;
+#[path = "../../../crates/show/src/gallery/mod.rs"]
+mod gallery;
 #[path = "../../../crates/show/src/report/mod.rs"]
 mod report;
 #[cfg(feature = "postgresql")]

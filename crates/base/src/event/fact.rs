@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::drive::DriveTold;
 use super::figure::{self, FactFigure};
 use crate::unit;
 
@@ -16,6 +17,10 @@ pub struct Fact {
     /// The same as a value, for what computes with it; `None` if it is words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<FactFigure>,
+    /// The drive that it describes; `None` if it is about something else.
+    // Beside the value: a reader of before this was kept passes over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive: Option<DriveTold>,
 }
 
 /// A fact as a log has it, also one from before facts had values.
@@ -25,6 +30,8 @@ struct FactOnRecord {
     value: String,
     #[serde(default)]
     figure: Option<FactFigure>,
+    #[serde(default)]
+    drive: Option<DriveTold>,
 }
 
 impl From<FactOnRecord> for Fact {
@@ -33,11 +40,14 @@ impl From<FactOnRecord> for Fact {
             name,
             value,
             figure,
+            drive,
         } = read;
-        match figure {
+        let drive = drive.or_else(|| figure::drive_of_words(&name, &value));
+        let fact = match figure {
             Some(figure) => Self::new(name, value).with(figure),
             None => Self::of_older_log(name, value),
-        }
+        };
+        Self { drive, ..fact }
     }
 }
 
@@ -48,6 +58,7 @@ impl Fact {
             name: name.into(),
             value: value.into(),
             figure: None,
+            drive: None,
         }
     }
 
@@ -65,6 +76,15 @@ impl Fact {
     pub fn with(self, figure: FactFigure) -> Self {
         Self {
             figure: Some(figure),
+            ..self
+        }
+    }
+
+    /// The same fact with the drive that it describes.
+    #[must_use]
+    pub fn of_drive(self, drive: DriveTold) -> Self {
+        Self {
+            drive: Some(drive),
             ..self
         }
     }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::drive::{DriveClass, DriveTold};
+use crate::unit;
+
 /// A fact that can be computed with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -127,6 +130,26 @@ fn cache(words: &str) -> Option<FactFigure> {
         "write through" => Some(FactFigure::VolatileCache(false)),
         _ => None,
     }
+}
+
+/// `model X, 1 TiB, not rotational` of `disk sda`, or of `disk sda on PLACE`
+pub(super) fn drive_of_words(name: &str, words: &str) -> Option<DriveTold> {
+    let mut name = name.split(' ');
+    if name.next() != Some("disk") {
+        return None;
+    }
+    let parts = || words.split(", ");
+    let turns = parts().find_map(|part| match part {
+        "rotational" => Some(true),
+        "not rotational" => Some(false),
+        _ => None,
+    });
+    let model = parts().find_map(|part| part.strip_prefix("model "));
+    Some(DriveTold {
+        class: DriveClass::of(name.next()?, turns),
+        model: model.map(str::to_owned),
+        bytes: parts().find_map(|part| unit::parse_bytes(part).ok()),
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Block devices as `/sys` shows them: which lie under a directory, and what they are.
 
-use stackrace_base::event::{Fact, FactFigure};
+use stackrace_base::event::{DriveClass, DriveTold, Fact, FactFigure};
 use stackrace_base::setting::{Refusal, Settings};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, HostError, MountInfo};
@@ -150,24 +150,26 @@ pub fn fact(host: &dyn Host, disk: &str) -> Fact {
     };
     let size = read("size").and_then(|sectors| sectors.parse::<u64>().ok());
     let cache = read("queue/write_cache");
+    let rotational = read("queue/rotational").map(|flag| flag == "1");
+    let drive = DriveTold {
+        class: DriveClass::of(disk, rotational),
+        model: read("device/model"),
+        bytes: size.map(|sectors| sectors.saturating_mul(SYS_SECTOR_BYTES)),
+    };
     let parts = [
-        read("device/model").map(|model| format!("model {model}")),
-        size.map(|sectors| unit::bytes(sectors.saturating_mul(SYS_SECTOR_BYTES))),
+        drive.model.as_ref().map(|model| format!("model {model}")),
+        drive.bytes.map(unit::bytes),
         read("queue/logical_block_size").map(|bytes| format!("logical sector {bytes} B")),
         read("queue/physical_block_size").map(|bytes| format!("physical sector {bytes} B")),
         read("queue/scheduler").map(|all| format!("scheduler {}", chosen(&all))),
-        read("queue/rotational").map(|flag| {
-            let word = if flag == "1" {
-                "rotational"
-            } else {
-                "not rotational"
-            };
-            word.to_string()
+        rotational.map(|turns| match turns {
+            true => "rotational".to_owned(),
+            false => "not rotational".to_owned(),
         }),
         cache.as_ref().map(|mode| format!("cache {mode}")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let fact = Fact::new(format!("disk {disk}"), parts.join(", "));
+    let fact = Fact::new(format!("disk {disk}"), parts.join(", ")).of_drive(drive);
     match cache.as_deref() {
         Some("write back") => fact.with(FactFigure::VolatileCache(true)),
         Some("write through") => fact.with(FactFigure::VolatileCache(false)),

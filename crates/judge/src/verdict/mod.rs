@@ -54,7 +54,7 @@ pub use judge::{can_compare, judge};
 pub use kept::KeptEvidence;
 pub use lacking::Lacking;
 pub use look::{CheckAnswer, Look};
-pub use placed::{AgainstPast, AmongDrives, ModelledDrive, Placed};
+pub use placed::{AgainstPast, AmongDrives, AmongRuns, ModelledDrive, Placed, RUNS_LEAST};
 pub use slices::end_slices;
 pub use statement::{Comparison, ConfigurationRow, Interval, Left, MetricCell, State};
 pub use unpaired::{Difference, Stored, WorkloadPair, difference};

@@ -13,7 +13,35 @@ pub struct Placed {
     pub past: Vec<AgainstPast>,
     /// Among modelled drives.
     pub drives: Vec<AmongDrives>,
+    /// Among the runs of a gallery.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<AmongRuns>,
+    /// Reason for which it stands nowhere among those runs; `None` if it does, or none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_runs: Option<String>,
 }
+
+/// A figure of this run among those of the runs of a gallery on drives of the same class and model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AmongRuns {
+    /// Name of the workload.
+    pub workload: String,
+    /// Unit of the figures, as metrics have it.
+    pub unit: String,
+    /// Class and model of the drive.
+    pub drive: String,
+    /// Figure of this run.
+    pub value: f64,
+    /// Runs of the gallery that have a figure of this workload.
+    pub runs: usize,
+    /// Those of them whose figure is worse.
+    pub worse: usize,
+    /// Smallest figure, median and largest one of them; `None` if they are too few.
+    pub spread: Option<[f64; 3]>,
+}
+
+/// Runs of a gallery without which nothing is normal.
+pub const RUNS_LEAST: usize = 3;
 
 /// A figure of this run against those of the runs before that asked the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,7 +106,38 @@ impl Placed {
         if !self.drives.is_empty() {
             said.push("Models of bare drives, not measurements: a file system, caches and other work lie between. Their sources: stackrace show drives NAME".to_owned());
         }
+        said.extend(self.runs.iter().map(AmongRuns::sentence));
+        // Where nothing is placed, there is nothing to be careful about.
+        if self.runs.iter().any(|one| one.spread.is_some()) {
+            said.push("Runs of a gallery are those of the same class and model of drive: sizes of data, file systems and machines may differ, and its pages say how".to_owned());
+        }
+        said.extend(self.without_runs.clone());
         said
+    }
+}
+
+impl AmongRuns {
+    /// `streaming write: 1.67 GB/s, better than 5 of 7 runs on SSD ACME 900 (1.2 GB/s to 1.9 GB/s, median 1.5 GB/s)`
+    fn sentence(&self) -> String {
+        let shown = |value| unit::of_metric(&self.unit, value);
+        let runs = counted(self.runs, "run");
+        let Self {
+            workload, drive, ..
+        } = self;
+        match self.spread {
+            // The ends, and no interval: so few runs have no other shape.
+            Some([low, median, high]) => format!(
+                "{workload}: {}, better than {} of the {runs} on {drive} in the gallery ({} to {}, median {})",
+                shown(self.value),
+                self.worse,
+                shown(low),
+                shown(high),
+                shown(median)
+            ),
+            None => format!(
+                "{workload}: the gallery has {runs} on {drive}: too few to say what is normal, which takes {RUNS_LEAST}"
+            ),
+        }
     }
 }
 

@@ -22,6 +22,10 @@ pub struct Check {
     /// What is enough, like "fsync latency p99 <= 10 ms"; several: all of them
     #[arg(long, value_name = "BOUND")]
     pub require: Vec<String>,
+    /// Also say where it stands among the runs of this gallery on drives of the same class and model: a folder of
+    /// logs, or what `stackrace gallery` made
+    #[arg(long, value_name = "DIR")]
+    pub gallery: Option<PathBuf>,
     /// Time limit [default: 2 min]
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
@@ -38,7 +42,7 @@ pub struct Check {
     #[arg(long)]
     pub warm: bool,
     /// Print the study that would be run, and stop
-    #[arg(long, conflicts_with_all = ["html", "events"])]
+    #[arg(long, conflicts_with_all = ["gallery", "html", "events"])]
     pub print_study: bool,
     /// Places of reports.
     #[command(flatten)]

@@ -11,6 +11,7 @@ mod clients;
 mod crash;
 mod doctor;
 mod drive;
+mod gallery;
 mod gate;
 mod lab;
 mod limits;
@@ -29,6 +30,7 @@ pub use clients::{Allocation, ClientsArgs, Serving};
 pub use crash::CrashVerb;
 pub use doctor::Doctor;
 pub use drive::DriveVerb;
+pub use gallery::GalleryArgs;
 pub use gate::{Gate, Undecided};
 pub use lab::{
     DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
@@ -142,6 +144,8 @@ pub enum CliVerb {
     Gate(Gate),
     /// Show runs in a browser: live, past ones, their history, any two side by side
     Serve(Serve),
+    /// Make a site of a folder of runs: an index of studies, each run's page and log; needs no server
+    Gallery(GalleryArgs),
     /// Remove what crashed or killed runs left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Check this machine: what it can do, what is missing and how to install it, how noisy it is,

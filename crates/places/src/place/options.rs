@@ -182,6 +182,7 @@ pub const OPTIONS: &[PlacedOption] = &[
     everywhere("fio"),
     everywhere("for"),
     everywhere("full"),
+    everywhere("gallery"),
     of(&[], "home", &[(&[Clients], NO_TRACE)]),
     everywhere("html"),
     of(

@@ -24,7 +24,7 @@ pub use index::Index;
 pub use log::Log;
 pub use losses::RecordedLoss;
 pub use now::{Now, NowFile};
-pub use read::Record;
+pub use read::{AlteredRound, Record};
 pub use skim::{RecordSkim, RunMarks};
 pub use source::{RunSource, StoredRuns};
 pub use store::{LogVersion, Store, run_id};

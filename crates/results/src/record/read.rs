@@ -65,9 +65,11 @@ impl Record {
             }
         }
         let Some(head) = head else {
-            let error = match lines.first() {
-                Some(_) => LineError::NotFirst,
-                None => LineError::Empty,
+            let error = match (lines.first(), torn) {
+                (Some(_), _) => LineError::NotFirst,
+                (None, []) => LineError::Empty,
+                // Not one whole line of JSON: a file of something else.
+                (None, _) => LineError::NotJson,
             };
             let path = path.to_path_buf();
             return Err(RecordError::NoHead { path, error });
@@ -81,7 +83,7 @@ impl Record {
                 ),
             );
         }
-        notes.extend(missing_trials(&lines));
+        notes.extend(altered_rounds(&lines).iter().map(AlteredRound::to_string));
         if !torn.is_empty() {
             notes.push(format!(
                 "the last line is incomplete ({} bytes) and not counted: it is being written, or its writer was killed",
@@ -89,6 +91,11 @@ impl Record {
             ));
         }
         Ok(Self { head, lines, notes })
+    }
+
+    /// Rounds whose lines were removed or added since they ended.
+    pub fn altered_rounds(&self) -> Vec<AlteredRound> {
+        altered_rounds(&self.lines)
     }
 
     /// Returns true if a text can be the id of a run.
@@ -342,29 +349,55 @@ impl Record {
     }
 }
 
-/// Says which rounds have not as many trials as they had when they ended: a line was taken out of the log, or put in.
-fn missing_trials(lines: &[LogLine]) -> Vec<String> {
-    let mut found: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut notes = Vec::new();
+/// A round that has not as many trials as it had when it ended: a line was taken out of the log, or put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlteredRound {
+    /// Round, from 1.
+    pub round: u32,
+    /// Trials that it ended with.
+    pub ended_with: u32,
+    /// Trials that are there.
+    pub found: u32,
+}
+
+impl std::fmt::Display for AlteredRound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            round,
+            ended_with,
+            found,
+        } = self;
+        let trials = unit::counted(*ended_with as usize, "trial");
+        write!(
+            f,
+            "round {round} ended with {trials}, and the log has {found}: lines were removed or added, so its figures and verdict are not those that were measured"
+        )
+    }
+}
+
+fn altered_rounds(lines: &[LogLine]) -> Vec<AlteredRound> {
+    let mut trials: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut altered = Vec::new();
     for line in lines {
         match &line.event {
-            Event::Trial(trial) => *found.entry(trial.round).or_default() += 1,
+            Event::Trial(trial) => *trials.entry(trial.round).or_default() += 1,
             Event::RoundFinished {
                 round,
-                trials: Some(trials),
+                trials: Some(ended_with),
             } => {
-                let there = found.get(round).copied().unwrap_or(0);
-                if there != *trials {
-                    notes.push(format!(
-                        "round {round} ended with {}, and the log has {there}: lines were removed or added, so its figures and verdict are not those that were measured",
-                        unit::counted(*trials as usize, "trial")
-                    ));
+                let found = trials.get(round).copied().unwrap_or(0);
+                if found != *ended_with {
+                    altered.push(AlteredRound {
+                        round: *round,
+                        ended_with: *ended_with,
+                        found,
+                    });
                 }
             }
             _ => {}
         }
     }
-    notes
+    altered
 }
 
 fn no_head(path: &Path, text: &[u8], error: LineError) -> RecordError {

@@ -90,3 +90,14 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     assert!(error.to_string().contains("log format 9"), "{error}");
     assert!(error.next().contains("newer"), "{}", error.next());
 }
+
+#[test]
+fn a_file_without_one_line_of_json_is_told_to_be_none_and_not_to_be_empty() {
+    let said = |text: &str| {
+        let read = Record::parse(text.as_bytes(), Path::new("a"));
+        read.unwrap_err().to_string()
+    };
+    assert!(said("some words\n").contains("it is no JSON"));
+    assert!(said("{\"at\":").contains("it is no JSON"));
+    assert!(said("").contains("it is empty"));
+}

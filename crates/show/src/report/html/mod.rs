@@ -24,6 +24,7 @@ pub use history::history;
 #[cfg(any(test, feature = "testing"))]
 pub use latency::latency_tail;
 pub use live::{doing, race};
+pub use plots::small;
 pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

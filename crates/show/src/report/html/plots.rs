@@ -80,6 +80,38 @@ pub(super) fn hero(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Mar
     }
 }
 
+/// Rows of a small picture.
+const SMALL_ROWS: usize = 4;
+
+/// A small picture of the answer: the first ratios, or the first values where nothing is compared; `id` is unique in the
+/// page. `None` if there is nothing to draw.
+pub fn small(record: &Record, verdict: &Verdict, id: &str) -> Option<Markup> {
+    let few = |all: usize| match all > SMALL_ROWS {
+        true => format!(" The first {SMALL_ROWS} of {all}."),
+        false => String::new(),
+    };
+    let mut ratios = groups(record, verdict);
+    let (words, all, plot) = if ratios.is_empty() {
+        let mut group = values(record, verdict).0.into_iter().next()?;
+        let all = group.rows.len();
+        group.rows.truncate(SMALL_ROWS);
+        let title = "Means with their intervals";
+        (title, all, bars(id, title, &[group]))
+    } else {
+        let mut group = ratios.swap_remove(0);
+        let all = group.rows.len();
+        group.rows.truncate(SMALL_ROWS);
+        let title = "Ratios with their intervals";
+        (title, all, forest(id, title, verdict.margin, &[group]))
+    };
+    Some(html! {
+        figure {
+            figcaption { (words) "." (few(all)) }
+            (plot)
+        }
+    })
+}
+
 /// Meanings of the shapes in a chart of ratios, as far as they are in it.
 fn shapes(groups: &[ForestGroup]) -> Vec<LegendEntry> {
     let drawn = |word: &str| {
