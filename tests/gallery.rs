@@ -173,6 +173,8 @@ fn a_published_log_that_was_changed_is_refused_and_the_others_go_on() {
         said.err
     );
     assert!(said.out.contains("2 runs"), "{}", said.out);
+    // Its own pages are nothing that would have to be told.
+    assert!(!said.err.contains("not looked at"), "{}", said.err);
 }
 
 fn bad_files_are_told_by_name_and_the_others_go_on() {

@@ -68,6 +68,9 @@ pub(crate) fn read(
         ..Gathered::default()
     };
     if let Some(listed) = &listed {
+        // Pages of a gallery are no logs, and are known to be its pages.
+        let made = |name: &String| listed.files.contains_key(name);
+        gathered.others.retain(|name| !made(name));
         gathered.refused.extend(missing(listed, &found.logs));
     }
     let mut shown: BTreeMap<String, String> = BTreeMap::new();

@@ -35,8 +35,6 @@ impl RefusedFile {
 
 /// A run that is shown.
 pub struct GalleryRun {
-    /// The file it was read from, below the folder.
-    pub file: String,
     /// The run, as it is published.
     pub record: Record,
     /// Its verdict, judged from its trials.
@@ -95,12 +93,7 @@ impl GalleryRun {
         let words = |record: &Record| cut::words(record).map_err(|why| refused(why, COPY));
         let found = words(&record)?;
         if without.is_empty() {
-            return Ok(Self::of(
-                file,
-                record,
-                bytes,
-                (found, MachineWords::default()),
-            ));
+            return Ok(Self::of(record, bytes, (found, MachineWords::default())));
         }
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
         let log = cut::without(&record, without, lines)
@@ -109,17 +102,11 @@ impl GalleryRun {
         let record = read(&log)?;
         let left = words(&record)?;
         let removed = found.only(without);
-        Ok(Self::of(file, record, log, (left, removed)))
+        Ok(Self::of(record, log, (left, removed)))
     }
 
-    fn of(
-        file: &str,
-        record: Record,
-        log: Vec<u8>,
-        (words, removed): (MachineWords, MachineWords),
-    ) -> Self {
+    fn of(record: Record, log: Vec<u8>, (words, removed): (MachineWords, MachineWords)) -> Self {
         Self {
-            file: file.to_owned(),
             verdict: judge(&Evidence::of(&record)),
             hash: blake3::hash(&log).to_hex().to_string(),
             record,

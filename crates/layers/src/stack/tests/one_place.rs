@@ -18,7 +18,7 @@ const SHARED: [&str; 9] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 29] = [
+const ELSEWHERE: [(&str, &[&str], &str); 30] = [
     (
         "crates/machine/src/host/file_system_settings.rs",
         &["btrfs", "devices", "ext2", "ext3", "ext4", "zfs"],
@@ -106,6 +106,11 @@ const ELSEWHERE: [(&str, &[&str], &str); 29] = [
         "crates/remote/src/lab/image.rs",
         &["mksquashfs", "zfs", "zpool"],
         "its modules are built apart, as their licence wants it; and what an image of the lab is made with",
+    ),
+    (
+        "crates/base/src/event/drive.rs",
+        &["nvme"],
+        "the kernel's name of a drive, whatever layer lies on it",
     ),
     (
         "crates/run/src/run/standing_data.rs",
