@@ -231,7 +231,8 @@ fn run(run: &GalleryPage) -> Markup {
                 p { "Cut before it was published: " (unit::listed(&entry.without)) ", and what commands printed." }
             }
             p class="faint" {
-                a href=(entry.page) { "whole page" } ", " a href=(entry.log) { "log" } ", BLAKE3 "
+                a href=(entry.page) aria-label={ "Whole page of " (entry.run) } { "whole page" } ", "
+                a href=(entry.log) aria-label={ "Log of " (entry.run) } { "log" } ", BLAKE3 "
                 code { (entry.blake3) }
             }
         }

@@ -310,7 +310,7 @@ fn the_page_of_all_runs_has_the_newest_study_first_and_all_that_is_known_of_each
         "id=\"run-0\"",
         "id=\"run-1\"",
         "Cut before it was published: paths",
-        ".jsonl\">log</a>",
+        ">log</a>",
     ] {
         at(words);
     }
