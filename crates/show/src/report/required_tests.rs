@@ -70,6 +70,32 @@ fn the_figure_that_is_required_stands_in_the_first_table() {
     assert!(!plain.contains("\nRequired\n"), "{plain}");
 }
 
+/// The small picture of a gallery has one group: that of what was asked.
+#[test]
+fn a_picture_of_one_directory_shows_the_figure_that_is_required() {
+    let shape = sample::SampleShape {
+        configurations: vec![("d".into(), vec!["d".into()])],
+        comparison: None,
+        ..sample::small()
+    };
+    let mut record = sample::record(&shape);
+    let head = record.head.workloads[0].clone();
+    let picture = |record: &stackrace_results::record::Record| {
+        let verdict = judge(&Evidence::of(record));
+        crate::report::html::small(record, &verdict, "p").map(|drawn| drawn.into_string())
+    };
+    let of = |metric: usize| figure::metric_on(&head.name, &head.metrics[metric]);
+    assert!(picture(&record).unwrap().contains(&of(0)));
+    record.head.decide.required = vec![Requirement {
+        workload: 0,
+        metric: 1,
+        limit: BoundSide::AtMost,
+        bound: 1e15,
+    }];
+    let drawn = picture(&record).unwrap();
+    assert!(drawn.contains(&of(1)) && !drawn.contains(&of(0)), "{drawn}");
+}
+
 fn record_without_requirement() -> String {
     let record = sample::record(&sample::small());
     page(

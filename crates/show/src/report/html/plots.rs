@@ -166,10 +166,34 @@ fn money<'a>(record: &'a Record, verdict: &'a Verdict) -> impl Iterator<Item = B
     })
 }
 
-/// The first metric of each workload, a group each: those there is room for, and the others.
+/// What is required, a group for each figure.
+fn required(verdict: &Verdict) -> Vec<BarGroup> {
+    let mut groups: Vec<BarGroup> = Vec::new();
+    for one in &verdict.required {
+        let heading = figure::metric_on(&one.workload, &one.metric);
+        let row = BarRow {
+            label: one.name.clone(),
+            configuration: one.configuration,
+            value: one.value,
+        };
+        match groups.iter_mut().find(|group| group.heading == heading) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(BarGroup {
+                heading,
+                unit: one.metric.unit.clone(),
+                rows: vec![row],
+            }),
+        }
+    }
+    groups
+}
+
+/// What is required, then the first metric of each workload, a group each: those there is room for, and the others.
 fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) {
-    let groups = record.head.workloads.iter().enumerate();
-    let mut groups: Vec<BarGroup> = groups
+    let workloads = record.head.workloads.iter().enumerate();
+    let asked = required(verdict);
+    let headings: Vec<String> = asked.iter().map(|group| group.heading.clone()).collect();
+    let firsts = workloads
         .filter_map(|(at, workload)| {
             let metric = workload.metrics.first()?;
             // In the verdict's order: best first where a ranking is asked.
@@ -184,6 +208,11 @@ fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) 
                 rows: rows.collect(),
             })
         })
+        // One that is required is there already.
+        .filter(|group| !headings.contains(&group.heading));
+    let mut groups: Vec<BarGroup> = asked
+        .into_iter()
+        .chain(firsts)
         .chain(money(record, verdict))
         .filter(|group| group.rows.iter().any(|row| row.value.is_some()))
         .collect();
