@@ -149,7 +149,8 @@ fn the_metric_that_decides_can_be_chosen_and_has_to_be_there() {
     let some = "random mode=read size=1MiB access=uniform rate=200 time=300ms";
     let said = compare(some, "read latency p99.9");
     said.ended(5);
-    assert!(said.out.contains("takes 10000 operations"), "{}", said.out);
+    assert!(said.out.contains("takes 10,000 operations"), "{}", said.out);
+    assert!(said.out.contains(": let it measure more"), "{}", said.out);
     let said = compare("random mode=read size=1MiB", "read latency p98");
     said.ended(3);
     assert!(said.err.contains("did you mean"), "{}", said.err);

@@ -117,7 +117,7 @@ mod tests {
             let (_, page) = pages.iter().find(|(page, _)| page == name).unwrap();
             let page = String::from_utf8_lossy(page).into_owned();
             let (_, rest) = page.split_once(".SH SYNOPSIS\n").unwrap();
-            let (line, _) = rest.split_once("\n.SH").unwrap();
+            let line = rest.lines().next().unwrap();
             line.replace("\\-", "-")
         };
         let compare = "stackrace compare [OPTIONS] <DIR>... [-- <COMMAND>...]";

@@ -52,7 +52,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     Ok(exit_code(refused))
 }
 
-/// The code with which `run` would end at once: a script asks `plan` whether a study can run.
+/// The exit code: a script asks `plan` whether a study can run.
 fn exit_code(refused: bool) -> u8 {
     match refused {
         true => failure::REFUSED,

@@ -40,7 +40,7 @@ pub(crate) fn storage_that_stops_is_taken_away_or_is_used_up_is_named_and_nothin
             "code 5\n",
             "No verdict: /mnt/a failed in round ",
             "Input/output error",
-            "next     mend what made /mnt/a fail, then: stackrace resume",
+            "next     mend what made /mnt/a fail, then:",
             "not undone: remove /mnt/a/.stackrace-",
             "code 4\n",
         ],

@@ -92,8 +92,16 @@ pub(crate) fn is_out(said: &Said, log: &Log, reasons: &[&str]) {
         true => "mount and set it as it was",
         false => "bring back what was there",
     };
-    let next = format!("\nnext     {advice}, then: stackrace resume ");
-    assert!(said.out.contains(&next), "{}", said.out);
+    let next = said
+        .out
+        .split_once(&format!("\nnext     {advice}, then:\n"));
+    // In a line of its own, which can be copied.
+    let command = next.map(|(_, command)| command.trim_start());
+    assert!(
+        command.is_some_and(|command| command.starts_with("stackrace resume ")),
+        "{}",
+        said.out
+    );
     // With values, and not only in words.
     let trials = log.all("trial");
     let failed = trials

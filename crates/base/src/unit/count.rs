@@ -5,8 +5,22 @@ pub fn count(number: u64) -> String {
     thousands(&number.to_string())
 }
 
+/// A number with so many decimals, its thousands set apart.
+pub(super) fn with_decimals(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let sign = if value < 0.0 && text.contains(|c: char| ('1'..='9').contains(&c)) {
+        "-"
+    } else {
+        ""
+    };
+    match text.split_once('.') {
+        Some((whole, part)) => format!("{sign}{}.{part}", thousands(whole)),
+        None => format!("{sign}{}", thousands(&text)),
+    }
+}
+
 /// The digits of a whole number without a sign, a comma between each three of them.
-pub(super) fn thousands(digits: &str) -> String {
+fn thousands(digits: &str) -> String {
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
@@ -25,7 +39,7 @@ pub fn counted(number: usize, thing: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{digits, far};
+    use super::super::{Rounded, decimals, digits, far};
     use super::*;
 
     #[test]
@@ -45,5 +59,8 @@ mod tests {
         assert_eq!((&*digits(1391.2), &*digits(-1391.2)), ("1,391", "-1,391"));
         assert_eq!((&*digits(999.4), &*digits(12.34)), ("999", "12.3"));
         assert_eq!(far(12_060.0), "10,000");
+        assert_eq!(decimals(1299.5, 2, Rounded::Nearest), "1,299.50");
+        assert_eq!(decimals(4233.2, 0, Rounded::Up), "4,234");
+        assert_eq!(decimals(-0.001, 2, Rounded::Nearest), "0.00");
     }
 }

@@ -332,10 +332,7 @@ fn bytes_per_second_of(number: f64, word: &str) -> Option<f64> {
 pub fn digits(value: f64) -> String {
     match value.abs() {
         // Limits where rounding adds a digit: 99.95 is shown as 100 and not as 100.0.
-        v if v == 0.0 || v >= 99.95 => {
-            let sign = if value < 0.0 { "-" } else { "" };
-            format!("{sign}{}", count::thousands(&format!("{v:.0}")))
-        }
+        v if v == 0.0 || v >= 99.95 => count::with_decimals(value, 0),
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.1 => format!("{value:.2}"),
         _ => format!("{value:.3}"),

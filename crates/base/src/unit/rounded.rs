@@ -21,8 +21,7 @@ pub fn decimals(value: f64, decimals: usize, rounded: Rounded) -> String {
         Rounded::Up => (value * last - SLACK).ceil() / last,
         Rounded::Down => (value * last + SLACK).floor() / last,
     };
-    // What is just below 0 is rounded to a zero with a sign.
-    format!("{:.decimals$}", shown + 0.0)
+    super::count::with_decimals(shown, decimals)
 }
 
 /// A share in percent, with two or three digits: `12 %`, `3.4 %`, `0.21 %`.

@@ -161,15 +161,16 @@ impl<'a> StackTrial<'a> {
     }
 
     /// A trial without the figure that is judged says nothing: a verdict would call it "too few rounds".
-    fn has_what_is_judged(&self, outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
+    fn has_what_is_judged(&mut self, outcomes: &[PhaseOutcome]) -> Result<(), Ended> {
         let judged = self.trial.head().metrics.first();
         let (Some(metric), Some(None)) = (judged, self.observation.metrics.first()) else {
             return Ok(());
         };
         let all = outcomes.iter().flat_map(|outcome| &outcome.ops);
         let count: u64 = all.map(|op| op.count).sum();
+        "let it measure more, or name another metric".clone_into(&mut self.observation.advice);
         Err(failed(format!(
-            "there is no {} of {} (a 99.9th percentile takes {} of its kind): let it measure more, or name another metric",
+            "there is no {} of {} (a 99.9th percentile takes {} of its kind)",
             metric.name,
             unit::counted(count as usize, "operation"),
             unit::counted(OPERATIONS_FOR_P999 as usize, "operation")

@@ -29,7 +29,7 @@ fn a_configuration_costs_what_its_levels_cost() {
         [some("73 EUR"), some("120.50 EUR")]
     );
     let mode = "{ value = \"read\", cost = \"0 EUR\" }, { value = \"write\", cost = \"7 EUR\" }";
-    let both = ["73 EUR", "80 EUR", "120.5 EUR", "127.5 EUR"].map(some);
+    let both = ["73 EUR", "80 EUR", "120.50 EUR", "127.50 EUR"].map(some);
     assert_eq!(costs(DISKS, mode), both);
     assert_eq!(costs("4096, 8192", "\"read\""), [None, None]);
 }
