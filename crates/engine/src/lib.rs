@@ -67,7 +67,7 @@ pub use error::StartError;
 pub use layout::lay_out;
 pub use outcome::{
     LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome,
-    ProgramWork, Slice, Stretch, ThreadOutcome, Timing,
+    ProgramWork, Slice, StoppedProgram, Stretch, ThreadOutcome, Timing,
 };
 pub use phase::{run, run_verified, self_cost};
 pub use verify::{ContentLedger, lay_out_verified};

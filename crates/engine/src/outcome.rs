@@ -357,6 +357,15 @@ pub struct ThreadOutcome {
     pub series: Vec<Slice>,
 }
 
+/// A program that a signal stopped for a second or more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppedProgram {
+    /// For how long, at least, ns.
+    pub ns: u64,
+    /// Its name for people, `fio (process 4711)`; `None` where it is not told.
+    pub who: Option<String>,
+}
+
 /// All results of one phase. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
@@ -407,6 +416,8 @@ pub struct PhaseOutcome {
     pub printed: [String; 2],
     /// Sentences of the program against its own figures, for the reader of a report.
     pub told: Vec<String>,
+    /// A program that was stopped while it worked, where this process does not see that by itself.
+    pub stopped: Option<StoppedProgram>,
     /// The work that the program says it did, where that is not known yet; `None` otherwise.
     pub work: Option<ProgramWork>,
     /// The first failure, if any.
@@ -461,6 +472,7 @@ impl PhaseOutcome {
             reported_steps: Vec::new(),
             printed: Default::default(),
             told: Vec::new(),
+            stopped: None,
             work: None,
             error: None,
             short: 0,

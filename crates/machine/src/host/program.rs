@@ -13,6 +13,7 @@ use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::InWords;
+use stackrace_engine::StoppedProgram;
 use stackrace_engine::front::ended_for_memory;
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::VecDeque;
@@ -108,6 +109,8 @@ pub struct ProgramRun {
     pub step_ns: u64,
     /// Processes that it left running, which were ended: `sleep (process 4711)`.
     pub left: Vec<String>,
+    /// A program of it that was stopped, on a machine where nothing else would notice.
+    pub stopped: Option<StoppedProgram>,
 }
 
 /// Runs a program to its end.
@@ -172,6 +175,8 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         written_bytes,
         step_ns: 0,
         left,
+        // The pulse looks at it.
+        stopped: None,
     })
 }
 
