@@ -99,3 +99,25 @@ pub(crate) fn a_trial_in_which_the_whole_machine_stood_still_does_not_count() {
     assert_eq!(trials[1]["counted"]["paused_ns"], 0, "{}", trials[1]);
     assert!(machines(&ground).is_empty());
 }
+
+/// A guest would go on for ever, unseen.
+pub(crate) fn a_shell_in_a_guest_that_is_told_to_end_leaves_no_guest() {
+    cache("image");
+    for signal in [Signal::TERM, Signal::HUP] {
+        let ground = Ground::new();
+        let words = ["lab", "shell", "--system", &system(), "--", "sleep", "600"];
+        let mut command = ground.program(&words);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut program = command.spawn().unwrap();
+        until(&mut program, "a machine runs", || {
+            !machines(&ground).is_empty()
+        });
+        thread::sleep(Duration::from_secs(12));
+        let id = Pid::from_raw(i32::try_from(program.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+        let said = Said::of(&program.wait_with_output().unwrap());
+        said.ended(130).err_has("stopping: the guests are ended");
+        assert!(machines(&ground).is_empty());
+        assert_eq!(ground.left(), Vec::<String>::new());
+    }
+}
