@@ -475,6 +475,21 @@ mod tests {
     #[test]
     fn a_daemon_is_ended_and_named_whatever_its_environment() {
         let place = tempfile::tempdir().unwrap();
+        // One that heeds no signal that can be heeded, and one that is stopped. In this test, because all orphans of this
+        // process are its own.
+        for (seconds, before) in [("1007", ":"), ("1008", "kill -STOP $$")] {
+            let begun = place.path().join(seconds);
+            let begun = begun.display();
+            let daemon = format!(
+                "env -i setsid sh -c 'trap : TERM HUP INT; sleep {seconds} & echo > {begun}; {before}; \
+                 while :; do wait; done' > /dev/null 2>&1 & \
+                 until [ -e {begun} ]; do sleep 0.05; done; sleep 0.1"
+            );
+            let ran = tried(&daemon, MINUTE, &|| false);
+            assert_eq!(ran.left.len(), 2, "{:?}", ran.left);
+            let line = format!("sleep\0{seconds}\0");
+            assert!(!process::all().any(|id| process::about(id, "cmdline") == line));
+        }
         let begun = place.path().join("begun");
         let begun = begun.display();
         // A busy machine takes its time to start it.

@@ -104,11 +104,10 @@ impl ShellHost {
 
     /// Warning for the reader of its figures.
     pub fn warning(&self) -> String {
+        let (by, hidden) = (self.timer.described(), about::not_observed(&self.about));
+        let to = &self.way.to;
         format!(
-            "{}: measured over its own shell, without this program there ({}); not observed: {}",
-            self.way.to,
-            self.timer.described(),
-            about::not_observed(&self.about)
+            "{to}: measured over its own shell, without this program there ({by}); not observed: {hidden}"
         )
     }
 
