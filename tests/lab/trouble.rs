@@ -2,6 +2,14 @@
 
 use super::*;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test watches the program from outside"
+)]
+fn wait(seconds: u64) {
+    thread::sleep(Duration::from_secs(seconds));
+}
+
 pub(crate) fn storage_that_stops_is_taken_away_or_is_used_up_is_named_and_nothing_is_lost() {
     cache("image");
     let ground = Ground::new();
@@ -80,7 +88,7 @@ pub(crate) fn a_trial_in_which_the_whole_machine_stood_still_does_not_count() {
     };
     let machine = Pid::from_raw(machine).unwrap();
     kill_process(machine, Signal::STOP).unwrap();
-    thread::sleep(Duration::from_secs(4));
+    wait(4);
     kill_process(machine, Signal::CONT).unwrap();
     let said = Said::of(&program.wait_with_output().unwrap());
     said.ended(0)
@@ -112,7 +120,7 @@ pub(crate) fn a_shell_in_a_guest_that_is_told_to_end_leaves_no_guest() {
         until(&mut program, "a machine runs", || {
             !machines(&ground).is_empty()
         });
-        thread::sleep(Duration::from_secs(12));
+        wait(12);
         let id = Pid::from_raw(i32::try_from(program.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
         let said = Said::of(&program.wait_with_output().unwrap());
