@@ -278,12 +278,23 @@ fn a_study_that_ships_is_advised_by_its_name() {
         .err_has("did you mean \"four-drives\"?");
 }
 
+fn a_store_that_is_named_from_a_directory_that_is_gone_is_said_to_be_that() {
+    let ground = Ground::new();
+    ground.make_dir("gone");
+    let line = "cd gone && rmdir ../gone && stackrace runs --store here";
+    typed(&ground, line)
+        .ended(2)
+        .err_has("cannot find the store here from the directory you stand in: ")
+        .err_has("next: go to another directory (cd), or give the whole path: --store /DIR");
+}
+
 /// The tests of this file.
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         an_advised_command_finds_the_store_that_was_named,
         a_store_that_is_named_needs_no_variable,
         a_store_that_is_a_file_is_refused_as_one,
+        a_store_that_is_named_from_a_directory_that_is_gone_is_said_to_be_that,
         a_home_that_is_no_whole_path_is_no_place,
         values_below_zero_are_out_of_range,
         a_directory_that_cannot_be_written_is_refused_before_anything_starts,

@@ -6,10 +6,14 @@
 
 use super::afp;
 use super::args::{LabShell, LabVerb};
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
 use super::images;
+use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::{error, print};
+use stackrace_base::event::LeftBehind;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{LabDisk, Output};
 use stackrace_places::place::lab_guests::{in_the_lab, memory, unable, up};
@@ -20,6 +24,12 @@ use stackrace_remote::lab::description::Description;
 use stackrace_remote::lab::fault;
 use stackrace_remote::lab::machine::LabMachine;
 use stackrace_run::prepare::observer::Observer;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Time between two questions whether guests are still wanted.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Carries out `stackrace lab`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
@@ -52,7 +62,9 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         ..Description::default()
     };
     let images = [images::of(&verb.system)?];
-    in_the_lab(&setting.session, &images, |sites, accelerator| {
+    let interrupt = Arc::new(Interrupt::default());
+    catch_interrupt(&interrupt, "the guests are ended", LeftBehind::FILES)?;
+    let ended = in_the_lab(&setting.session, &images, |sites, accelerator| {
         let site = &sites[0];
         let machine = LabMachine::start(site, &description, accelerator).map_err(unable)?;
         let one = fault::FaultTarget {
@@ -62,6 +74,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
             name: None,
         };
         let open = |work: &mut dyn FnMut() -> Result<Output, LabError>| {
+            let work = || while_wanted(&machine, &interrupt, work);
             fault::while_open_to(std::slice::from_ref(&one), &|_| (), work).map_err(unable)
         };
         if interactive {
@@ -78,6 +91,32 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
             .and_then(|status| u8::try_from(status).ok())
             // A command that a signal ended has no status; it did not succeed.
             .unwrap_or(1))
+    });
+    match interrupt.raised() {
+        // That a guest has ended is what was asked for.
+        true => Ok(INTERRUPTED),
+        false => ended,
+    }
+}
+
+/// Works with guests that lose their power as soon as the user wants it to stop.
+fn while_wanted<T>(machine: &LabMachine, interrupt: &Interrupt, work: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) && !interrupt.raised() {
+                SystemClock.sleep(LOOK);
+            }
+            if interrupt.raised() {
+                for number in 1..=machine.nodes() {
+                    // One that has ended by itself has no power.
+                    let _ = machine.cut_power(number);
+                }
+            }
+        });
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        done
     })
 }
 

@@ -481,6 +481,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         replicated_devices_are_what_was_asked_on_two_machines,
         two_machines_load_one_file_system_at_once,
         many_clients_measure_one_nfs_server,
+        a_trial_in_which_the_whole_machine_stood_still_does_not_count,
+        a_shell_in_a_guest_that_is_told_to_end_leaves_no_guest,
         storage_that_stops_is_taken_away_or_is_used_up_is_named_and_nothing_is_lost,
         shares_are_served_by_a_peer_and_by_the_same_machine,
         one_stack_stands_on_two_machines_over_ssh,

@@ -589,6 +589,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_study_runs_where_there_is_nothing_but_a_shell,
         what_a_shell_cannot_do_is_refused_before_anything_is_touched,
         a_killed_run_is_put_away_and_goes_on,
+        a_program_that_is_stopped_is_noticed_over_a_shell_where_the_system_shows_it,
         a_connection_that_breaks_ends_what_ran_there_and_the_run_can_go_on,
         a_program_that_is_stopped_ends_over_there,
         two_machines_with_a_shell_alone_are_compared,

@@ -110,6 +110,8 @@ pub(super) fn a_study_runs_where_there_is_nothing_but_a_shell() {
         "not observed there",
         "in steps of 10.0 ms",
         "none: every command",
+        // This world has no /proc.
+        "a program that is stopped for a while",
     ] {
         assert!(head.contains(said), "{said}: {head}");
     }
@@ -484,4 +486,34 @@ describe = "echo asked for: {size}""#;
         );
         assert_eq!((ground.left(), journals(&ground)), (Vec::new(), 0));
     }
+}
+
+/// The shell that starts the program waits for it, and is not stopped itself.
+pub(super) fn a_program_that_is_stopped_is_noticed_over_a_shell_where_the_system_shows_it() {
+    let ground = Ground::new();
+    let server = Server::start(&ground);
+    let to = server.to();
+    let data = ground.make_dir("data");
+    let here = data.to_str().unwrap();
+    let study = format!(
+        "title = \"Stopped\"\n[[stack]]\ndir = {{ path = \"{here}\" }}\n[[workload]]\ncommand = {{ run = \"\"\"\n\
+         if [ -e {here}/before ]; then exec sleep 1.1; fi; echo > {here}/before\n\
+         sleep 4.0917 & p=$!; sleep 0.3; kill -STOP $p; sleep 3.5; kill -CONT $p; wait $p\"\"\" }}\n[decide]\nrounds-at-most = 1\n"
+    );
+    let study = ground.write("s.toml", study);
+    let words = run_over_shell(study.to_str().unwrap(), &to);
+    let said = stackrace(&ground, &words);
+    said.ended(0)
+        .err_has("does not count: sleep (process ")
+        .err_has("was stopped for")
+        .err_has("it is measured again");
+    let log = log(&ground);
+    let head = of_kind(&log, "run-started")[0].to_string();
+    assert!(!head.contains("a program that is stopped"), "{head}");
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), 2);
+    // Two looks at least, a second apart, fell into 3.5 s.
+    let paused = trials[0]["counted"]["paused_ns"].as_u64().unwrap();
+    assert!(paused >= 1_000_000_000, "{paused}");
+    assert!(trials[1]["counted"]["paused_ns"].is_null(), "{}", trials[1]);
 }

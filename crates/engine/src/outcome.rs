@@ -409,6 +409,8 @@ pub struct PhaseOutcome {
     pub printed: [String; 2],
     /// Sentences of the program against its own figures, for the reader of a report.
     pub told: Vec<String>,
+    /// A program that was stopped while it worked, where this process does not see that by itself.
+    pub stopped: Option<stackrace_system::child::StoppedProgram>,
     /// The work that the program says it did, where that is not known yet; `None` otherwise.
     pub work: Option<ProgramWork>,
     /// The first failure, if any.
@@ -464,6 +466,7 @@ impl PhaseOutcome {
             reported_steps: Vec::new(),
             printed: Default::default(),
             told: Vec::new(),
+            stopped: None,
             work: None,
             error: None,
             short: 0,

@@ -30,13 +30,14 @@ impl WithoutOrder {
         if log_differences.len() != a_first.len() || !all_finite(log_differences) {
             return None;
         }
-        let of_order = |wanted: bool| -> Vec<f64> {
-            let both = log_differences.iter().zip(a_first);
-            both.filter(|(_, first)| **first == wanted)
-                .map(|(difference, _)| *difference)
-                .collect()
-        };
-        let (ab, ba) = (of_order(true), of_order(false));
+        let most = log_differences.len();
+        let (mut ab, mut ba) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        for (difference, first) in log_differences.iter().zip(a_first) {
+            match first {
+                true => ab.push(*difference),
+                false => ba.push(*difference),
+            }
+        }
         if ab.len().min(ba.len()) < 2 {
             return None;
         }

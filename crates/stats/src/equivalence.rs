@@ -13,9 +13,7 @@ use crate::elementary::{exp, ln, ln_1p};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::crossover::WithoutOrder;
-use crate::interval::{
-    Ratio, all_finite, chi_parts, is_level, mean, standard_error, t_quantile, t_ratio, variance,
-};
+use crate::interval::{Ratio, Spread, all_finite, chi_parts, is_level, mean, t_quantile, variance};
 use crate::looks::{FIRST_LOOK, one_sided_level, two_sided_level};
 use crate::resolution::hides;
 
@@ -108,7 +106,7 @@ pub fn state_in_order(
         return None;
     }
     let as_it_is = Differences {
-        log_differences,
+        spread: Spread::of(log_differences),
         resolution,
         estimated: 1.0,
         balance: 1.0,
@@ -125,7 +123,7 @@ pub fn state_in_order(
         ..as_it_is
     };
     let other = Differences {
-        log_differences: &without.differences,
+        spread: Spread::of(&without.differences),
         resolution,
         estimated: 2.0,
         balance: without.balance,
@@ -160,8 +158,8 @@ fn width(ratio: &Ratio) -> f64 {
 
 /// One of the lists of differences that a comparison is made of.
 #[derive(Clone, Copy)]
-struct Differences<'a> {
-    log_differences: &'a [f64],
+struct Differences {
+    spread: Spread,
     /// Largest error of their mean because the figures are given in steps.
     resolution: f64,
     /// Numbers that were estimated from them: degrees of freedom that they have lost.
@@ -172,18 +170,15 @@ struct Differences<'a> {
     level: f64,
 }
 
-impl Differences<'_> {
+impl Differences {
     fn ratio(&self, level: f64) -> Option<Ratio> {
-        let ratio = t_ratio(self.log_differences, self.estimated, self.balance, level)?;
+        let ratio = self.spread.ratio(self.estimated, self.balance, level)?;
         Some(ratio.widened(self.resolution))
     }
 
     fn state(&self, n: u32, alpha: f64, margin: f64) -> Option<Statement> {
-        if !all_finite(self.log_differences) {
-            return None;
-        }
-        let centre = mean(self.log_differences).abs();
-        let error = standard_error(self.log_differences, self.estimated, self.balance);
+        let centre = self.spread.mean.abs();
+        let error = self.spread.standard_error(self.estimated, self.balance);
         let said = |ratio, word| {
             Some(Statement {
                 ratio,

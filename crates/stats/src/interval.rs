@@ -81,32 +81,48 @@ impl Ratio {
 /// Identical differences give an interval of no width. `None` with fewer than two rounds, with
 /// a value that is not finite, or with an `alpha` outside (0, 1).
 pub fn paired_ratio(log_differences: &[f64], alpha: f64) -> Option<Ratio> {
-    t_ratio(log_differences, 1.0, 1.0, alpha)
+    Spread::of(log_differences).ratio(1.0, 1.0, alpha)
 }
 
-/// The same where the values have lost `estimated` degrees of freedom, and only a share of the rounds
-/// counts for the error of their mean.
-pub(crate) fn t_ratio(
-    log_differences: &[f64],
-    estimated: f64,
-    share: f64,
-    alpha: f64,
-) -> Option<Ratio> {
-    let freedom = log_differences.len() as f64 - estimated;
-    if freedom < 1.0 || !is_level(alpha) || !all_finite(log_differences) {
-        return None;
+/// What a list says of its mean, whatever level is asked: of one list several are, and of a long run the sums take most
+/// of the time of a check.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spread {
+    n: f64,
+    finite: bool,
+    /// The mean of the values.
+    pub(crate) mean: f64,
+    variance: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let mean = mean(values);
+        Self {
+            n: values.len() as f64,
+            finite: all_finite(values),
+            mean,
+            variance: variance_around(mean, values),
+        }
     }
-    let centre = mean(log_differences);
-    let half_width =
-        t_quantile(1.0 - alpha / 2.0, freedom) * standard_error(log_differences, estimated, share);
-    Ratio::from_log(centre, centre - half_width, centre + half_width)
-}
 
-/// The standard error of the mean of such values.
-pub(crate) fn standard_error(log_differences: &[f64], estimated: f64, share: f64) -> f64 {
-    let n = log_differences.len() as f64;
-    let variance = variance(log_differences) * ((n - 1.0) / (n - estimated));
-    (variance / (n * share)).sqrt()
+    /// The interval where the values have lost `estimated` degrees of freedom, and only a share of the rounds counts for
+    /// the error of their mean.
+    pub(crate) fn ratio(&self, estimated: f64, share: f64, alpha: f64) -> Option<Ratio> {
+        let freedom = self.n - estimated;
+        if freedom < 1.0 || !is_level(alpha) || !self.finite {
+            return None;
+        }
+        let half_width =
+            t_quantile(1.0 - alpha / 2.0, freedom) * self.standard_error(estimated, share);
+        Ratio::from_log(self.mean, self.mean - half_width, self.mean + half_width)
+    }
+
+    /// The standard error of the mean of such values.
+    pub(crate) fn standard_error(&self, estimated: f64, share: f64) -> f64 {
+        let variance = self.variance * ((self.n - 1.0) / (self.n - estimated));
+        (variance / (self.n * share)).sqrt()
+    }
 }
 
 /// The ratio B over A from logarithms of values that are not paired (Welch, Biometrika 34, 1947:
@@ -162,13 +178,21 @@ pub fn mean(values: &[f64]) -> f64 {
 /// Two passes with the correction term of Chan, Golub and LeVeque (The American Statistician
 /// 37, 1983): the textbook formula loses every digit when the spread is small beside the mean.
 pub fn variance(values: &[f64]) -> f64 {
+    variance_around(mean(values), values)
+}
+
+/// The same of values whose mean is known.
+fn variance_around(mean: f64, values: &[f64]) -> f64 {
     if values.len() < 2 {
         return f64::NAN;
     }
     let n = values.len() as f64;
-    let centre = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-    let residue: f64 = values.iter().map(|value| value - centre).sum();
+    let (mut squares, mut residue) = (0.0, 0.0);
+    for value in values {
+        let apart = value - mean;
+        squares += apart * apart;
+        residue += apart;
+    }
     (squares - residue * residue / n).max(0.0) / (n - 1.0)
 }
 

@@ -17,6 +17,15 @@ pub struct ReapedChild {
     pub cpu_system_ns: u64,
 }
 
+/// A program that a signal stopped for a second or more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppedProgram {
+    /// For how long, at least, ns.
+    pub ns: u64,
+    /// Its name for people, `fio (process 4711)`; `None` where it is not told.
+    pub who: Option<String>,
+}
+
 /// Waits for the end of a child and forgets it: its number may be another process's from then on.
 ///
 /// # Errors

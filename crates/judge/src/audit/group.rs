@@ -1,4 +1,4 @@
-//! Whether a control group limits the processor time of the program: then figures are of that limit as much as of the
+//! Whether a control group or an affinity limits the processor time of the program: then figures are of that limit as much as of the
 //! storage.
 
 use super::check::AuditCheck;
@@ -29,9 +29,11 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let evidence = vec![EvidenceFigure::new("processors allowed", may, "")];
     let share = match may < 1.0 {
         true => format!("{} of one processor", unit::percent(may)),
+        false if may == 1.0 => "one processor".to_owned(),
         false => format!("{may} processors"),
     };
-    let sentence = format!("this program may use {share}: a control group limits it");
+    let sentence =
+        format!("this program may use {share}: a control group or its affinity limits it");
     Some(CheckFinding::new(Grade::Note, sentence, evidence))
 }
 
@@ -51,7 +53,8 @@ mod tests {
             judge(&reading).map(|finding| finding.sentence)
         };
         assert_eq!(said(None), None);
-        let words = "this program may use 20 % of one processor: a control group limits it";
+        let words =
+            "this program may use 20 % of one processor: a control group or its affinity limits it";
         assert_eq!(said(Some(0.2)).as_deref(), Some(words));
         let facts = [
             Fact::new("processors", "2"),

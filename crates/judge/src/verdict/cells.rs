@@ -13,9 +13,6 @@ struct Known {
     /// Its trial, by its place in the evidence.
     trial: usize,
     value: f64,
-    /// What is compared of it. Worked out once for a primary metric, because each comparison asks for it again, and
-    /// for another one only when it is asked for.
-    primary: Option<OnLogScale>,
 }
 
 /// A value on the log scale.
@@ -49,6 +46,9 @@ struct Counting {
 struct Cell {
     /// `[metric][position in rounds]`
     values: Vec<Vec<Option<Known>>>,
+    /// What is compared of the primary metric. Worked out once, because each comparison asks for it again in every
+    /// round; of another metric only when it is asked for.
+    primary: Vec<Option<OnLogScale>>,
     /// Place in the order of the round of each trial that counts, none of one in slices.
     places: Vec<Option<usize>>,
 }
@@ -63,6 +63,8 @@ pub(super) struct Cells {
     settled: usize,
     /// `[configuration][workload]`
     cells: Vec<Vec<Cell>>,
+    /// The overall figure's logarithm: `[configuration][position in rounds]`
+    overall: Vec<Vec<Option<f64>>>,
 }
 
 impl Cells {
@@ -90,30 +92,68 @@ impl Cells {
         let rounds = self.rounds.len();
         for cell in self.cells.iter_mut().flatten() {
             cell.places.resize(rounds, None);
+            cell.primary.resize(rounds, None);
             for values in &mut cell.values {
                 values.resize(rounds, None);
             }
         }
-        let mut settled = None;
+        self.overall
+            .iter_mut()
+            .for_each(|all| all.resize(rounds, None));
+        let (mut settled, mut entered) = (None, Vec::new());
         for (at, trial) in evidence.trials.iter().enumerate().skip(self.settled) {
             // The numbers ascend. What is not among them is of a round that has not ended, or never will.
             match self.rounds.binary_search(&trial.round) {
-                Ok(round) => self.enter(evidence, at, trial, round),
+                Ok(round) => {
+                    self.enter(evidence, at, trial, round);
+                    entered.push((trial.configuration, round));
+                }
                 Err(_) => settled = settled.or(Some(at)),
             }
         }
         self.settled = settled.unwrap_or(evidence.trials.len());
+        entered.dedup();
+        for (configuration, round) in entered {
+            let overall = self.mean_of_workloads(evidence, configuration, round);
+            if let Some(known) = self.overall.get_mut(configuration) {
+                known[round] = overall;
+            }
+        }
+    }
+
+    /// The weighted mean of the primary metrics on the log scale, none if one is missing. (A weighted geometric mean of
+    /// the metrics themselves: unit-free only as a ratio.)
+    fn mean_of_workloads(
+        &self,
+        evidence: &Evidence<'_>,
+        configuration: usize,
+        round: usize,
+    ) -> Option<f64> {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (cell, head) in self
+            .cells
+            .get(configuration)?
+            .iter()
+            .zip(&evidence.head.workloads)
+        {
+            if head.weight > 0.0 {
+                sum += head.weight * cell.primary[round]?.ln;
+                weights += head.weight;
+            }
+        }
+        (weights > 0.0).then(|| sum / weights)
     }
 
     fn empty(evidence: &Evidence<'_>, counting: Vec<Counting>) -> Self {
         let workloads = evidence.head.workloads.iter();
         let row = workloads.map(|workload| Cell {
             values: vec![Vec::new(); workload.metrics.len()],
-            places: Vec::new(),
+            ..Cell::default()
         });
         Self {
             run: evidence.head.run.clone(),
             cells: vec![row.collect(); evidence.head.configurations.len()],
+            overall: vec![Vec::new(); evidence.head.configurations.len()],
             counting,
             ..Self::default()
         }
@@ -146,7 +186,11 @@ impl Cells {
         let heads = &evidence.head.workloads[trial.workload].metrics;
         for (metric, (values, head)) in cell.values.iter_mut().zip(heads).enumerate() {
             if values[round].is_none() || sliced {
-                values[round] = known((trial_at, trial), metric, head);
+                values[round] = known((trial_at, trial), metric);
+                if metric == 0 {
+                    let on_log_scale = |it: Known| OnLogScale::of(trial, it.value, metric, head);
+                    cell.primary[round] = values[round].map(on_log_scale);
+                }
             }
         }
     }
@@ -173,11 +217,19 @@ impl Cells {
 
     /// One value as it is compared, of the evidence that the cells were filled from.
     pub(super) fn on_log_scale(&self, evidence: &Evidence<'_>, cell: CellAt) -> Option<OnLogScale> {
-        let (_, workload, metric, _) = cell;
+        let (configuration, workload, metric, at) = cell;
+        if metric == 0 {
+            return self.cells[configuration][workload].primary[at];
+        }
         let known = self.known(cell)?;
         let head = &evidence.head.workloads[workload].metrics[metric];
-        let fresh = || OnLogScale::of(evidence.trials[known.trial], known.value, metric, head);
-        Some(known.primary.unwrap_or_else(fresh))
+        let trial = evidence.trials[known.trial];
+        Some(OnLogScale::of(trial, known.value, metric, head))
+    }
+
+    /// The overall figure's logarithm.
+    pub(super) fn overall_ln(&self, configuration: usize, at: usize) -> Option<f64> {
+        self.overall[configuration][at]
     }
 }
 
@@ -185,13 +237,9 @@ impl Cells {
 type CellAt = (usize, usize, usize, usize);
 
 /// The value of a metric in a trial; `None` if it is no figure that has a logarithm.
-fn known((at, trial): (usize, &Observation), metric: usize, head: &MetricHead) -> Option<Known> {
+fn known((at, trial): (usize, &Observation), metric: usize) -> Option<Known> {
     let value = trial.metrics.get(metric).copied().flatten()?;
     // Only a positive, finite figure has a logarithm.
     let usable = value.is_finite() && value > 0.0;
-    usable.then(|| Known {
-        trial: at,
-        value,
-        primary: (metric == 0).then(|| OnLogScale::of(trial, value, metric, head)),
-    })
+    usable.then_some(Known { trial: at, value })
 }

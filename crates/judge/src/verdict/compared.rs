@@ -54,7 +54,7 @@ impl AskedPair {
             workload: figure.workload_name(head),
             metric: figure.metric(head).cloned(),
             ratio: interval,
-            values: values(table, sides, figure),
+            values: values(table, sides, figure, &pairs),
             word,
             text: match lacking {
                 Some(lacking) => lacking.words(),
@@ -159,6 +159,7 @@ fn values(
     table: &ObservationTable<'_>,
     sides: &Sides,
     figure: ComparedFigure,
+    pairs: &[(usize, f64)],
 ) -> Option<(f64, f64)> {
     // A single workload is the overall figure.
     let figure = match figure {
@@ -169,11 +170,10 @@ fn values(
     if sides.a.len() > 1 {
         return None;
     }
-    let rounds = sides.rounds(table, figure);
     let mean = |side: &[usize]| {
         let logs = side.iter().flat_map(|t| {
-            let logs = rounds.iter();
-            logs.filter_map(|at| table.ln(*t, figure, *at))
+            let logs = pairs.iter();
+            logs.filter_map(|(at, _)| table.ln(*t, figure, *at))
         });
         let logs: Vec<f64> = logs.collect();
         (!logs.is_empty()).then(|| better.value_of(stackrace_stats::mean(&logs)))

@@ -124,35 +124,35 @@ fn cells(table: &ObservationTable<'_>, configuration: usize, of: CellsOf) -> Vec
             CellsOf::All => workload.metrics.len(),
         };
         for (m, metric) in workload.metrics.iter().take(metrics).enumerate() {
-            let rounds: Vec<(u32, f64)> = (0..table.rounds.len())
-                .filter_map(|at| {
-                    table
-                        .value(configuration, w, m, at)
-                        .map(|value| (table.rounds[at], value))
-                })
-                .collect();
-            let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
             let figure = ComparedFigure::Metric {
                 workload: w,
                 metric: m,
             };
-            let valued = |at: &usize| table.value(configuration, w, m, *at).is_some();
-            // As they were worked out for the comparisons.
-            let logs: Vec<f64> = (0..table.rounds.len())
-                .filter_map(|at| {
-                    Some(metric.better.oriented(table.ln(configuration, figure, at)?))
-                })
-                .collect();
-            let steps: Vec<f64> = (0..table.rounds.len())
-                .filter(valued)
-                .map(|at| table.log_step(configuration, figure, at))
-                .collect();
+            let most = table.rounds.len();
+            let (mut rounds, mut logs, mut steps) = (
+                Vec::with_capacity(most),
+                Vec::with_capacity(most),
+                Vec::with_capacity(most),
+            );
+            for (at, round) in table.rounds.iter().enumerate() {
+                let Some(value) = table.value(configuration, w, m, at) else {
+                    continue;
+                };
+                rounds.push((*round, value));
+                // As they were worked out for the comparisons.
+                logs.extend(
+                    table
+                        .ln(configuration, figure, at)
+                        .map(|ln| metric.better.oriented(ln)),
+                );
+                steps.push(table.log_step(configuration, figure, at));
+            }
             let log_step = unpaired::coarser(&steps, &[]);
             let value = stackrace_stats::paired_ratio(&logs, 1.0 - CELL_CONFIDENCE)
                 .map(|mean| Interval::from(mean.widened(log_step)))
                 .or_else(|| {
                     // One round: the figure stands without an interval.
-                    values.first().map(|value| Interval {
+                    rounds.first().map(|(_, value)| Interval {
                         estimate: *value,
                         low: f64::NAN,
                         high: f64::NAN,

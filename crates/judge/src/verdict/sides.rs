@@ -64,7 +64,6 @@ impl Sides {
         let (&[a], &[b]) = (&self.a[..], &self.b[..]) else {
             return None;
         };
-        let rounds: Vec<usize> = pairs.iter().map(|(at, _)| *at).collect();
         let workloads = match figure {
             ComparedFigure::Metric { workload, .. } => vec![(1.0, workload, figure)],
             ComparedFigure::Overall => {
@@ -78,16 +77,18 @@ impl Sides {
         let (mut parts, mut any) = (Vec::new(), false);
         // Each workload has an order of its own, and none in slices.
         for (weight, workload, figure) in workloads {
-            let difference =
-                |at: &usize| Some(table.ln(b, figure, *at)? - table.ln(a, figure, *at)?);
-            let differences: Vec<f64> = rounds.iter().map(difference).collect::<Option<_>>()?;
-            let first = rounds.iter().map(|at| table.first(a, b, workload, *at));
-            let first: Option<Vec<bool>> = first.collect();
-            any |= first.is_some();
-            let part = match first {
-                Some(first) => WithoutOrder::of(&differences, &first)?,
-                None => WithoutOrder::none(differences),
+            let mut differences = Vec::with_capacity(pairs.len());
+            let mut first = Vec::with_capacity(pairs.len());
+            for (at, _) in pairs {
+                differences.push(table.ln(b, figure, *at)? - table.ln(a, figure, *at)?);
+                first.extend(table.first(a, b, workload, *at));
+            }
+            // Where one round has no order, none is taken out.
+            let part = match first.len() == pairs.len() {
+                true => WithoutOrder::of(&differences, &first)?,
+                false => WithoutOrder::none(differences),
             };
+            any |= first.len() == pairs.len();
             parts.push((weight, part));
         }
         WithoutOrder::mean(&parts).filter(|_| any)
@@ -119,7 +120,10 @@ impl Sides {
             }
             Some((at, sum / self.a.len() as f64))
         };
-        (0..rounds).filter_map(pair).collect()
+        // Nearly all rounds have both: a list that grows step by step would be moved again and again.
+        let mut pairs = Vec::with_capacity(rounds);
+        pairs.extend((0..rounds).filter_map(pair));
+        pairs
     }
 }
 

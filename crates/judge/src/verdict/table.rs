@@ -162,19 +162,9 @@ impl<'a> ObservationTable<'a> {
         }
     }
 
-    /// The overall figure's logarithm: the weighted mean over the workloads, none if one is
-    /// missing. (A weighted geometric mean of the metrics themselves: unit-free only as a ratio.)
+    /// The overall figure's logarithm: the weighted mean over the workloads, none if one is missing.
     pub(super) fn overall_ln(&self, configuration: usize, at: usize) -> Option<f64> {
-        let mut sum = 0.0;
-        let mut weights = 0.0;
-        for (workload, head) in self.evidence.head.workloads.iter().enumerate() {
-            if head.weight > 0.0 {
-                sum +=
-                    head.weight * self.ln(configuration, ComparedFigure::primary(workload), at)?;
-                weights += head.weight;
-            }
-        }
-        (weights > 0.0).then(|| sum / weights)
+        self.cells.overall_ln(configuration, at)
     }
 
     /// A figure's logarithm, oriented so that larger is better.

@@ -152,6 +152,7 @@ pub(super) fn outcome(
         cpu_system_ns: ran.cpu_system_ns,
         reported,
         printed: [ran.stdout.clone(), ran.stderr.clone()],
+        stopped: ran.stopped.clone(),
         ..outcome
     }
 }

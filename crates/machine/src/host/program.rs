@@ -13,6 +13,7 @@ use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::InWords;
+use stackrace_system::child::StoppedProgram;
 use stackrace_system::front::ended_for_memory;
 use stackrace_system::{hold_process, signal_held};
 use std::collections::VecDeque;
@@ -108,6 +109,8 @@ pub struct ProgramRun {
     pub step_ns: u64,
     /// Processes that it left running, which were ended: `sleep (process 4711)`.
     pub left: Vec<String>,
+    /// A program of it that was stopped, on a machine where nothing else would notice.
+    pub stopped: Option<StoppedProgram>,
 }
 
 /// Runs a program to its end.
@@ -172,6 +175,8 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
         written_bytes,
         step_ns: 0,
         left,
+        // The pulse looks at it.
+        stopped: None,
     })
 }
 
@@ -470,6 +475,21 @@ mod tests {
     #[test]
     fn a_daemon_is_ended_and_named_whatever_its_environment() {
         let place = tempfile::tempdir().unwrap();
+        // One that heeds no signal that can be heeded, and one that is stopped. In this test, because all orphans of this
+        // process are its own.
+        for (seconds, before) in [("1007", ":"), ("1008", "kill -STOP $$")] {
+            let begun = place.path().join(seconds);
+            let begun = begun.display();
+            let daemon = format!(
+                "env -i setsid sh -c 'trap : TERM HUP INT; sleep {seconds} & echo > {begun}; {before}; \
+                 while :; do wait; done' > /dev/null 2>&1 & \
+                 until [ -e {begun} ]; do sleep 0.05; done; sleep 0.1"
+            );
+            let ran = tried(&daemon, MINUTE, &|| false);
+            assert_eq!(ran.left.len(), 2, "{:?}", ran.left);
+            let line = format!("sleep\0{seconds}\0");
+            assert!(!process::all().any(|id| process::about(id, "cmdline") == line));
+        }
         let begun = place.path().join("begun");
         let begun = begun.display();
         // A busy machine takes its time to start it.

@@ -1,5 +1,7 @@
-//! Limits that control groups of either version put on this program: processor, memory, processes, I/O.
+//! Limits that control groups of either version put on this program: processor, memory, processes, I/O; and the
+//! processors that it may run on, by its group or its affinity (`docker --cpuset-cpus`, `taskset`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use stackrace_base::event::{Fact, FactFigure};
@@ -16,6 +18,9 @@ const THROTTLES: &[&str] = &[
 /// Version 1 writes "no limit" as the largest multiple of a page; no machine has half of that.
 const NO_LIMIT: u64 = 1 << 62;
 
+/// No machine has more processors.
+const PROCESSORS_MAX: usize = 1 << 16;
+
 /// Limits as far as they can be read; `None` where nothing is limited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GroupLimits {
@@ -31,7 +36,10 @@ pub(super) struct GroupLimits {
 
 /// The narrowest limits of this program's groups and of those above them.
 pub(super) fn limits(read: &dyn Fn(&str) -> Option<String>) -> GroupLimits {
-    let mut limits = GroupLimits::default();
+    let mut limits = GroupLimits {
+        processor: some_processors(read),
+        ..GroupLimits::default()
+    };
     let groups = read("/proc/self/cgroup").unwrap_or_default();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -49,6 +57,29 @@ pub(super) fn limits(read: &dyn Fn(&str) -> Option<String>) -> GroupLimits {
         }
     }
     limits
+}
+
+/// Thousandths of the processors that this program may run on; `None` if these are all that are there.
+fn some_processors(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    let status = read("/proc/self/status")?;
+    let mut lines = status.lines();
+    let allowed = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let there = listed(&read("/sys/devices/system/cpu/online")?)?;
+    // Those that the machine might have are allowed, too.
+    let allowed = listed(allowed)?.intersection(&there).count();
+    let some = (1..there.len()).contains(&allowed);
+    some.then_some(allowed as u64 * 1000)
+}
+
+/// Numbers of a list such as `0-3,8`; `None` if it is none.
+fn listed(list: &str) -> Option<BTreeSet<u32>> {
+    let mut numbers = BTreeSet::new();
+    for part in list.trim().split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (from.parse().ok()?, to.parse::<u32>().ok()?);
+        numbers.extend((from..=to).take(PROCESSORS_MAX));
+    }
+    Some(numbers)
 }
 
 /// Directories at which the groups of these controllers may be mounted; none of them is that of version 2.
@@ -134,6 +165,7 @@ fn of_processors(thousandths: u64) -> String {
             "{} of one processor",
             unit::percent(thousandths as f64 / 1000.0)
         ),
+        1000 => "one processor".to_owned(),
         _ => format!("{} processors", thousandths as f64 / 1000.0),
     }
 }
@@ -189,6 +221,30 @@ mod tests {
         );
         assert_eq!(found(&[one]), none);
         assert_eq!(found(&[]), none);
+    }
+
+    #[test]
+    fn a_program_that_may_run_on_some_of_the_processors_only_is_limited_to_them() {
+        let limit = |allowed: &str, online: &str, quota: &str| {
+            let status = format!("Name:\tstackrace\nCpus_allowed_list:\t{allowed}\nThreads:\t1\n");
+            found(&[
+                ("/proc/self/status", &status),
+                ("/sys/devices/system/cpu/online", online),
+                ("/proc/self/cgroup", "0::/job\n"),
+                ("/sys/fs/cgroup/job/cpu.max", quota),
+            ])
+            .processor
+        };
+        assert_eq!(limit("0", "0-1\n", "max 100000"), Some(1000));
+        assert_eq!(limit("0-1,6", "0-7\n", "max 100000"), Some(3000));
+        // As a machine says it that may get more of them.
+        assert_eq!(limit("0-127", "0-1\n", "max 100000"), None);
+        assert_eq!(limit("0-1", "0-1\n", "max 100000"), None);
+        // The narrower one of both counts.
+        assert_eq!(limit("0", "0-1\n", "20000 100000"), Some(200));
+        assert_eq!(limit("0-2", "0-7\n", "800000 100000"), Some(3000));
+        assert_eq!(limit("nonsense", "0-1\n", "max 100000"), None);
+        assert_eq!(of_processors(1000), "one processor");
     }
 
     #[test]

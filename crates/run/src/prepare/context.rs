@@ -41,10 +41,11 @@ impl Context {
         // Commands run in other directories, and a resumed run goes back to where it was begun.
         std::path::absolute(dir).map_err(|error| {
             Failure::usage(format!(
-                "{}: {error}",
+                "cannot find the store {} from the directory you stand in: {error}",
                 dir.shown(),
                 error = error.in_words()
             ))
+            .next("go to another directory (cd), or give the whole path: --store /DIR")
         })
     }
 

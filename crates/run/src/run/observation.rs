@@ -34,6 +34,10 @@ pub(super) fn note_phase_of(
 ) {
     let mut counted = counted.clone();
     observe::asked_by_workload(&mut counted, read_by_all);
+    if let Some(stopped) = &outcome.stopped {
+        counted.paused_ns = Some(stopped.ns);
+        counted.stopped.clone_from(&stopped.who);
+    }
     observe::add(&mut observation.counted, &counted);
     observation.elapsed_ns += outcome.elapsed_ns;
     let (name, offered) = (workload.phases()[phase], workload.offered_per_s(phase));

@@ -33,6 +33,8 @@ pub(super) struct RunCache {
     records: Known,
     /// Records without complete trials: what a history needs of many runs.
     outlines: Known,
+    /// Held while a whole record is read.
+    reading: Mutex<()>,
 }
 
 /// A run and what follows from it so far.
@@ -113,6 +115,7 @@ impl RunCache {
             source,
             records: Known::default(),
             outlines: Known::default(),
+            reading: Mutex::default(),
         }
     }
 
@@ -193,6 +196,11 @@ impl RunCache {
     /// # Errors
     /// There is none, or its log cannot be read.
     pub(super) fn judged(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
+        if let Some(judged) = self.current(run, &self.records)?.1 {
+            return Ok(judged);
+        }
+        // A record is large: its visitors wait for the first of them, and do not all read it.
+        let _one_at_a_time = self.reading.lock();
         self.kept(
             run,
             &self.records,
@@ -215,6 +223,26 @@ impl RunCache {
         )
     }
 
+    /// The version of a run's log, and the run where that was read already.
+    fn current(
+        &self,
+        run: &str,
+        known: &Known,
+    ) -> Result<(LogVersion, Option<Arc<Judged>>), RecordError> {
+        let Some(version) = self.holds(run).then(|| self.version(run)).flatten() else {
+            // A store names the nearest; a beginning of an id is not enough here.
+            return Err(RecordError::Unknown {
+                wanted: run.to_owned(),
+                nearest: Vec::new(),
+            });
+        };
+        let known = known.lock();
+        let read = known
+            .iter()
+            .find(|(id, read, _)| id == run && *read == version);
+        Ok((version, read.map(|(.., judged)| Arc::clone(judged))))
+    }
+
     /// A run from those that are kept, or read now and kept as `of` makes it.
     fn kept(
         &self,
@@ -223,18 +251,12 @@ impl RunCache {
         (most, bytes_max): (usize, u64),
         of: impl Fn(Record) -> Record,
     ) -> Result<Arc<Judged>, RecordError> {
-        let Some(version) = self.holds(run).then(|| self.version(run)).flatten() else {
-            // A store names the nearest; a beginning of an id is not enough here.
-            return Err(RecordError::Unknown {
-                wanted: run.to_owned(),
-                nearest: Vec::new(),
-            });
-        };
-        let same =
-            |(id, read, _): &&(String, LogVersion, Arc<Judged>)| id == run && *read == version;
-        if let Some((.., judged)) = known.lock().iter().find(same) {
-            return Ok(Arc::clone(judged));
+        let (version, current) = self.current(run, known)?;
+        if let Some(judged) = current {
+            return Ok(judged);
         }
+        // That of a run that goes on is read again and again: the one before is given back first.
+        known.lock().retain(|(id, ..)| id != run);
         let record = self.source.read(run)?;
         let verdict = verdict::judge(&Evidence::of(&record));
         let judged = Arc::new(Judged {
@@ -294,6 +316,78 @@ impl RunCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stackrace_results::record::sample;
+    use std::sync::Weak;
+
+    /// A run that goes on, looked at by several visitors at once.
+    #[derive(Debug, Default)]
+    struct Growing {
+        version: AtomicUsize,
+        asked: AtomicUsize,
+        reads: AtomicUsize,
+        /// What a visitor got before, and how often it was still kept when the log was read again.
+        before: Mutex<Weak<Judged>>,
+        both: AtomicUsize,
+    }
+
+    /// Visitors at once.
+    const VISITORS: usize = 4;
+
+    impl RunSource for Growing {
+        fn summaries(&self) -> Result<Vec<Arc<RunSummary>>, RecordError> {
+            Ok(Vec::new())
+        }
+
+        fn holds(&self, _run: &str) -> bool {
+            true
+        }
+
+        fn version(&self, _run: &str) -> Option<LogVersion> {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            Some((self.version.load(Ordering::SeqCst) as u64, 0))
+        }
+
+        fn read(&self, _run: &str) -> Result<Record, RecordError> {
+            // Until all of them have found that it is not known.
+            while self.asked.load(Ordering::SeqCst) < VISITORS {
+                std::thread::yield_now();
+            }
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            let kept = self.before.lock().upgrade().is_some();
+            self.both.fetch_add(usize::from(kept), Ordering::SeqCst);
+            Ok(sample::record(&sample::small()))
+        }
+
+        fn goes_on(&self, _run: &str) -> Option<bool> {
+            Some(true)
+        }
+
+        fn now(&self, _run: &str) -> Option<Now> {
+            None
+        }
+
+        fn shared(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_read_once_for_all_its_visitors_and_is_never_held_twice() {
+        let source = Arc::new(Growing::default());
+        let cache = RunCache::new(Arc::clone(&source) as Arc<dyn RunSource>);
+        for version in 1..=3 {
+            source.version.store(version, Ordering::SeqCst);
+            source.asked.store(0, Ordering::SeqCst);
+            std::thread::scope(|scope| {
+                for _ in 0..VISITORS {
+                    scope.spawn(|| cache.judged("run").unwrap());
+                }
+            });
+            assert_eq!(source.reads.load(Ordering::SeqCst), version);
+            *source.before.lock() = Arc::downgrade(&cache.known("run").unwrap());
+        }
+        assert_eq!(source.both.load(Ordering::SeqCst), 0);
+    }
 
     /// Runs that are known by their lists alone.
     #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! A machine with nothing but a shell, as the rest of the program knows machines.
 
-use super::about::{self, NOT_OBSERVED};
+use super::about;
 use super::line::{NoAnswer, ShellAnswer, ShellLine, lost, unanswered};
 use super::mounts::LINUX;
 use super::owner::only_root_renames;
@@ -80,7 +80,7 @@ impl ShellHost {
         let root = said("id -u")? == "0";
         let timer = Timer::of(&said(program::TIMER)?)
             .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
-        let about = about::facts(&said("uname -srm")?, &timer);
+        let about = about::facts(&said(&about::script())?, &timer);
         line.wait_for_ever();
         Ok(Self {
             way: way.clone(),
@@ -104,10 +104,10 @@ impl ShellHost {
 
     /// Warning for the reader of its figures.
     pub fn warning(&self) -> String {
+        let (by, hidden) = (self.timer.described(), about::not_observed(&self.about));
+        let to = &self.way.to;
         format!(
-            "{}: measured over its own shell, without this program there ({}); not observed: {NOT_OBSERVED}",
-            self.way.to,
-            self.timer.described()
+            "{to}: measured over its own shell, without this program there ({by}); not observed: {hidden}"
         )
     }
 

@@ -6,7 +6,8 @@
 //! began ends with it. What is mounted is read from the system's own tables ([`mounts`]), where it has
 //! any.
 //!
-//! Everything that is sent is POSIX: no bashism, no option of GNU, nothing of `/proc`.
+//! Everything that is sent is POSIX: no bashism, no option of GNU. What `/proc` shows beyond that ([`stops`]) is used
+//! where it is there, and nothing needs it.
 
 mod about;
 mod host;
@@ -15,6 +16,7 @@ mod mounts;
 mod owner;
 mod program;
 mod room;
+mod stops;
 mod things;
 
 pub use host::ShellHost;
@@ -38,6 +40,7 @@ pub fn check_answers(data: &[u8]) {
         }
     }
     program::check_times(&text);
+    let _ = stops::found(&text);
     for numbered in [true, false] {
         let _ = things::read_seen(&text, numbered);
     }

@@ -6,7 +6,7 @@
 //! whole process group.
 
 use super::line::{NoAnswer, ShellLine};
-use super::{quoted, quoted_all};
+use super::{quoted, quoted_all, stops};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::program::{
@@ -21,6 +21,9 @@ pub(super) const TIMER: &str =
 
 /// Bytes kept of what a program says on standard error, from its end.
 const ERRORS_MAX: usize = 64 << 10;
+
+/// Bytes read of what was found to be stopped, from its end: the last line has it all.
+const STOPS_MAX: usize = 4 << 10;
 
 /// Digits of a second that date(1) shows where it shows nanoseconds.
 const NANOSECOND_DIGITS: usize = 9;
@@ -180,6 +183,7 @@ pub(super) fn run(
         .map_err(broken)?;
     let times = line.section("times", ERRORS_MAX, &always).map_err(broken)?;
     let times = Times::of(&String::from_utf8_lossy(&times.kept));
+    let stops = line.section("stops", STOPS_MAX, &always).map_err(broken)?;
     let status = ended
         .parse()
         .map_err(|_| NotRun::Wrong(format!("its exit status came as {ended:?}")))?;
@@ -193,6 +197,7 @@ pub(super) fn run(
         cpu_user_ns: times.user_ns.unwrap_or(0),
         cpu_system_ns: times.system_ns.unwrap_or(0),
         step_ns: timer.step_ns(),
+        stopped: stops::found(&String::from_utf8_lossy(&stops.kept)),
         ..ProgramRun::default()
     })
 }
@@ -219,10 +224,12 @@ fn lacking(ended: &str, work: &Path, call: &ProgramCall<'_>) -> Option<String> {
 /// The script that runs a program, and shows how it ended and what it printed.
 fn script(digits: &str, timer: &Timer, work: &Path, call: &ProgramCall<'_>) -> String {
     let in_work = |name: &str| quoted(work.join(name).as_os_str());
-    let (out, errors, times, who) = (
+    let looks = stops::begin(&work.join("stops"));
+    let (out, errors, times, stops, who) = (
         in_work("out"),
         in_work("errors"),
         in_work("times"),
+        in_work("stops"),
         in_work("program"),
     );
     let directory = quoted(call.directory.as_os_str());
@@ -248,18 +255,20 @@ fn script(digits: &str, timer: &Timer, work: &Path, call: &ProgramCall<'_>) -> S
     // The watcher waits for the end of the connection: nothing more is ever sent. It is waited for in
     // the end, so that no dead process is left whose parent is gone; then what the program left running
     // is ended, and this shell with it. A missing file is said as such: no other error would show it.
+    // Looks at what is stopped begin before the clock does.
     format!(
         "{{ ( while read -r line; do :; done; kill -9 -$$ ) <&3 3<&- >/dev/null 2>&1 4>&- &\n\
-         w=$!; exec 3<&-; \
+         w=$!; l=; exec 3<&-; \
          if ! ( cd {directory} ) 2>/dev/null; then s={NO_DIRECTORY}; \
-         elif ! {{ echo $$ >{who} && printf '' >{out} && printf '' >{errors} && {moment} >{times}; }}; \
+         elif ! {{ echo $$ >{who} && printf '' >{out} && printf '' >{errors} && printf '' >{stops} && printf '' >{times}; }}; \
          then s={NO_WORK}; \
-         else ( {timed}sh -c {inner} ) 2>>{times} 4>&-; s=$?; {moment} >>{times}; \
+         else {looks}{moment} >>{times}; ( {timed}sh -c {inner} ) 2>>{times} 4>&-; s=$?; {moment} >>{times}; \
          [ -f {out} ] && [ -f {errors} ] && [ -f {times} ] || s={NO_OUTPUTS}; fi; \
-         printf '\\n%s ended %s\\n' {digits} $s; \
+         [ -z $l ] || kill -9 $l; printf '\\n%s ended %s\\n' {digits} $s; \
          dd if={out} bs=65536 count=130 2>/dev/null; printf '\\n%s out\\n' {digits}; \
          tail -c {ERRORS_MAX} {errors}; printf '\\n%s errors\\n' {digits}; \
          cat {times}; printf '\\n%s times\\n' {digits}; \
+         tail -c {STOPS_MAX} {stops}; printf '\\n%s stops\\n' {digits}; \
          rm -f {who}; kill -9 $w; wait $w; kill -9 -$$; }}\n",
         inner = quoted(inner.as_ref()),
     )

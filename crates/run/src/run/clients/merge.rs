@@ -156,6 +156,7 @@ fn merged<'a>(
         reported_steps: Vec::new(),
         printed: [String::new(), String::new()],
         told: Vec::new(),
+        stopped: None,
         work: None,
         stretches: Vec::new(),
         parts: Vec::new(),
