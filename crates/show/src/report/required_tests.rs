@@ -82,7 +82,7 @@ fn a_picture_of_one_directory_shows_the_figure_that_is_required() {
     let head = record.head.workloads[0].clone();
     let picture = |record: &stackrace_results::record::Record| {
         let verdict = judge(&Evidence::of(record));
-        html::small(record, &verdict, "p").map(|drawn| drawn.into_string())
+        small(record, &verdict, "p").map(|drawn| drawn.into_string())
     };
     let of = |metric: usize| figure::metric_on(&head.name, &head.metrics[metric]);
     assert!(picture(&record).unwrap().contains(&of(0)));
