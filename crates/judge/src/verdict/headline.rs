@@ -256,8 +256,11 @@ pub(super) fn so_far(overall: &[Comparison], over: &str, unit: &str) -> String {
     }
 }
 
+/// What follows the work that is needed, where the run may not do so much.
+pub(super) const LIMIT_FIRST: &str = "; the run's limit comes first.";
+
 /// The way to a narrower interval of what is decided: nothing where nothing is said to be too wide.
-pub(super) fn sizes(more: &More, ended: bool, resume: &str) -> String {
+pub(super) fn sizes(more: &More, ended: bool, limit_first: bool, resume: &str) -> String {
     match (ended, more.seconds.map(unit::long_time)) {
         (true, Some(time)) => {
             format!(
@@ -265,6 +268,9 @@ pub(super) fn sizes(more: &More, ended: bool, resume: &str) -> String {
             )
         }
         (true, None) => format!(" How much faster is known only roughly; `{resume}` finds out."),
+        (false, Some(time)) if limit_first => {
+            format!(" To tell how much takes about {time} more{LIMIT_FIRST}")
+        }
         (false, Some(time)) => format!(" About {time} more will tell how much."),
         (false, None) => String::new(),
     }

@@ -160,16 +160,26 @@ fn every_round_from_the_third_on_is_a_check() {
 
 #[test]
 fn while_a_run_goes_on_it_says_how_many_rounds_would_decide() {
-    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     let data = trials(&head, 6, 0.04, 3, |t, _| if t == 1 { 1.06 } else { 1.0 });
-    let verdict = judge(&evidence(&head, &data, 6));
-    assert_eq!(verdict.state, State::Undecided, "{}", verdict.sentence);
-    assert!(
-        verdict.sentence.contains(" would decide."),
-        "{}",
-        verdict.sentence
-    );
-    assert!(!verdict.sentence.contains("resume"), "{}", verdict.sentence);
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    // 47 more rounds of 10 s each. What they are too many for is no promise.
+    for (rounds_max, time_max_ns, end) in [
+        (1000, HOUR_NS, " would decide."),
+        (20, HOUR_NS, " would decide; the run's limit comes first."),
+        (
+            1000,
+            HOUR_NS / 8,
+            " would decide; the run's limit comes first.",
+        ),
+    ] {
+        (head.decide.rounds_max, head.decide.time_max_ns) = (rounds_max, time_max_ns);
+        let verdict = judge(&evidence(&head, &data, 6));
+        let sentence = &verdict.sentence;
+        assert_eq!(verdict.state, State::Undecided, "{sentence}");
+        assert!(sentence.contains(end), "{sentence}");
+        assert!(!sentence.contains("resume"), "{sentence}");
+    }
 }
 
 #[test]
