@@ -43,7 +43,7 @@ pub(crate) fn options_that_a_place_would_ignore_are_refused() {
     // The variable is for whichever command needs it.
     let mut command = ground.program(&["plan", "good.toml"]);
     let said = Said::of(&command.env("STACKRACE_SSH", "ssh -i KEY").output().unwrap());
-    said.ended(0);
+    said.ended(planned());
 }
 
 /// With a command of the user's, clients are used, or refused before it is tried.

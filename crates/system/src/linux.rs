@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Gid, MemfdFlags, Mode, OFlags, SeekFrom, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, IFlags, MemfdFlags, Mode, OFlags, SeekFrom, Uid};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
 use rustix::mount::UnmountFlags;
@@ -248,6 +248,49 @@ pub fn make_pipe(path: &Path) -> Result<(), Errno> {
 /// The system's.
 pub fn memory_file(name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
+}
+
+/// Rights of this thread that are in force (capabilities(7)), by their bits; 0 where the kernel does not say.
+pub fn rights() -> u64 {
+    rustix::thread::capabilities(None).map_or(0, |sets| sets.effective.bits())
+}
+
+/// Attributes of chattr(1) that change how files in a directory are written. The others say nothing of it, or the
+/// file system sets them by itself (an index, extents).
+const ATTRIBUTES: [(IFlags, char); 8] = [
+    (IFlags::SYNC, 'S'),
+    (IFlags::DIRSYNC, 'D'),
+    (IFlags::JOURNALING, 'j'),
+    (IFlags::COMPRESSED, 'c'),
+    (IFlags::NOCOW, 'C'),
+    (IFlags::NOATIME, 'A'),
+    (IFlags::NOTAIL, 't'),
+    (IFlags::IMMUTABLE, 'i'),
+];
+
+/// The letters of lsattr(1) that are set of a file, of those that change how it is written; empty if none is.
+///
+/// # Errors
+/// The system's; its file system has no attributes.
+pub fn file_attributes(fd: impl AsFd) -> Result<String, Errno> {
+    let set = rustix::fs::ioctl_getflags(fd)?;
+    let letters = ATTRIBUTES.iter().filter(|(flag, _)| set.contains(*flag));
+    Ok(letters.map(|(_, letter)| letter).collect())
+}
+
+/// Reads an extended attribute of a file: how many bytes it has, or that there is none of the name.
+///
+/// # Errors
+/// The system's; there is no room for it.
+pub fn extended_attribute(
+    path: &Path,
+    name: &str,
+    into: &mut [u8],
+) -> Result<Option<usize>, Errno> {
+    match rustix::fs::getxattr(path, name, into) {
+        Err(Errno::NODATA) => Ok(None),
+        told => told.map(Some),
+    }
 }
 
 pub use libc::wait4;

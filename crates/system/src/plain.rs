@@ -503,6 +503,31 @@ pub fn memory_file(_name: &str) -> Result<OwnedFd, Errno> {
     Err(Errno::OPNOTSUPP)
 }
 
+/// None: rights apart from those of root are Linux's.
+pub fn rights() -> u64 {
+    0
+}
+
+/// Refused: letters of lsattr(1) are Linux's.
+///
+/// # Errors
+/// Always.
+pub fn file_attributes(_fd: impl AsFd) -> Result<String, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refused: other systems have other calls, and none of the attributes that are asked for.
+///
+/// # Errors
+/// Always.
+pub fn extended_attribute(
+    _path: &Path,
+    _name: &str,
+    _into: &mut [u8],
+) -> Result<Option<usize>, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
 #[cfg(not(target_os = "illumos"))]
 pub use libc::wait4;
 

@@ -13,7 +13,7 @@
 mod abi;
 #[cfg(target_os = "linux")]
 mod content;
-#[cfg_attr(not(target_os = "linux"), path = "ublk/none.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "none.rs")]
 mod control;
 #[cfg_attr(
     not(target_os = "linux"),

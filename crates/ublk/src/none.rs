@@ -2,8 +2,8 @@
 
 use super::device::{DeviceShape, ServeError, ServedDevice, Serving};
 use super::room::ContentRoom;
-use stackrace_system::lacking;
 use stackrace_drives::Drive;
+use stackrace_system::lacking;
 
 /// Refuses to serve a block device.
 ///

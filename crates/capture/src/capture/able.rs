@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use rustix::thread::{CapabilitySet, capabilities};
 use stackrace_base::event::again_as_root;
 use stackrace_base::failure::Failure;
 use stackrace_trace::trace::ARCHITECTURE;
 
 /// Oldest kernel that has the ring which events go through.
 const OLDEST: (u32, u32) = (5, 8);
-/// Rights that are needed (capabilities(7)); CAP_SYS_ADMIN has both.
-const BOTH: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::BPF);
+/// Rights by their bits (linux/capability.h), of which those of an administrator have both others.
+const ADMINISTRATOR: u64 = 1 << 21;
+const BPF: u64 = 1 << 39;
+const BOTH: u64 = BPF | 1 << 38;
 /// The first process name space (linux/proc_ns.h): the kernel side counts processes as it does.
 const FIRST_PROCESSES: &str = "pid:[4026531836]";
 
@@ -19,7 +20,7 @@ const FIRST_PROCESSES: &str = "pid:[4026531836]";
 pub(super) struct KernelSeen {
     pub(super) release: String,
     pub(super) has_types: bool,
-    pub(super) rights: CapabilitySet,
+    pub(super) rights: u64,
     pub(super) lockdown: String,
     pub(super) processes: String,
 }
@@ -35,8 +36,7 @@ impl KernelSeen {
                 .to_string_lossy()
                 .into_owned(),
             has_types: Path::new("/sys/kernel/btf/vmlinux").exists(),
-            // A kernel that does not say grants none.
-            rights: capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective),
+            rights: stackrace_system::rights(),
             lockdown: text("/sys/kernel/security/lockdown"),
             processes: processes.map_or(String::new(), |link| link.to_string_lossy().into_owned()),
         }
@@ -80,7 +80,7 @@ impl KernelSeen {
             .next("boot with lockdown=integrity or none, if the machine's owner allows it"));
         }
         let rights = self.rights;
-        if !rights.contains(CapabilitySet::SYS_ADMIN) && !rights.contains(BOTH) {
+        if rights & ADMINISTRATOR == 0 && rights & BOTH != BOTH {
             return Err(Failure::unable(
                 "record loads programs into the kernel, and this process may not",
             )
@@ -113,7 +113,7 @@ mod tests {
         KernelSeen {
             release: "6.12.4-amd64".to_owned(),
             has_types: true,
-            rights: CapabilitySet::SYS_ADMIN,
+            rights: ADMINISTRATOR,
             lockdown: "none [integrity] confidentiality\n".to_owned(),
             processes: FIRST_PROCESSES.to_owned(),
         }
@@ -151,7 +151,7 @@ mod tests {
             ),
             (
                 KernelSeen {
-                    rights: CapabilitySet::BPF,
+                    rights: BPF,
                     ..able()
                 },
                 "run it as root",

@@ -8,7 +8,12 @@
 mod act;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_act.rs"]
+#[expect(dead_code, reason = "nothing is replayed")]
 mod act;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is replayed")
+)]
 mod files;
 mod order;
 mod pace;

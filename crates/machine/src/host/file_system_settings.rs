@@ -2,7 +2,6 @@
 //! its datasets and directories.
 
 use super::{MountInfo, ended_command, reading, tools};
-use rustix::io::Errno;
 use stackrace_base::event::counting_options;
 use stackrace_base::unit::ShownPath;
 use std::collections::BTreeMap;
@@ -50,9 +49,9 @@ pub(super) fn add(settings: &mut BTreeMap<String, String>, path: &Path, mount: &
 
 fn add_btrfs(settings: &mut BTreeMap<String, String>, path: &Path, mount: &MountInfo) {
     let mut value = [0; COMPRESSION_MAX];
-    let compression = match rustix::fs::getxattr(path, COMPRESSION, &mut value) {
-        Ok(bytes) => Some(String::from_utf8_lossy(&value[..bytes]).into_owned()),
-        Err(Errno::NODATA) => Some("none".to_owned()),
+    let compression = match stackrace_system::extended_attribute(path, COMPRESSION, &mut value) {
+        Ok(Some(bytes)) => Some(String::from_utf8_lossy(&value[..bytes]).into_owned()),
+        Ok(None) => Some("none".to_owned()),
         // Not told is not none.
         Err(_) => None,
     };

@@ -387,7 +387,11 @@ mod tests {
     use super::*;
     use crate::host::argv;
 
+    /// What several programs of one process left cannot be told apart: one at a time.
+    static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
     fn tried(script: &str, time_max_ns: u64, stopped: &dyn Fn() -> bool) -> ProgramRun {
+        let _alone = ALONE.lock();
         let base = tempfile::tempdir().unwrap();
         run(&ProgramCall {
             argv: &argv(["sh", "-c", script]),
@@ -453,6 +457,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let directory = base.path().join("2026-of-this-test");
         std::fs::create_dir(&directory).unwrap();
+        let _alone = ALONE.lock();
         let started = run(&ProgramCall {
             argv: &argv(["sh", "-c", "setsid sleep 1003 > /dev/null 2>&1 & echo $!"]),
             directory: &directory,

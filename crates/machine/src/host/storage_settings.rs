@@ -6,7 +6,7 @@
 use super::sysfs::{about_device, backing_path, mounted_device};
 use super::{MountInfo, file_system_settings, reading};
 use crate::observe;
-use rustix::fs::{IFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::counting_options;
 use stackrace_base::unit::ShownPath;
 use std::collections::BTreeMap;
@@ -39,19 +39,6 @@ const WRITE_BACK: [&str; 5] = [
 
 /// Devices that are looked at below one directory at most: of a large array the first ones.
 const DEVICES_MAX: usize = 16;
-
-/// Attributes of chattr(1) that change how files in a directory are written. The others say nothing of it, or the
-/// file system sets them by itself (an index, extents).
-const ATTRIBUTES: [(IFlags, char); 8] = [
-    (IFlags::SYNC, 'S'),
-    (IFlags::DIRSYNC, 'D'),
-    (IFlags::JOURNALING, 'j'),
-    (IFlags::COMPRESSED, 'c'),
-    (IFlags::NOCOW, 'C'),
-    (IFlags::NOATIME, 'A'),
-    (IFlags::NOTAIL, 't'),
-    (IFlags::IMMUTABLE, 'i'),
-];
 
 /// File systems, one on another by loop devices and overlays, that are followed down at most.
 const DEPTH_MAX: usize = 8;
@@ -139,9 +126,7 @@ fn attributes(path: &Path) -> Option<String> {
     // NONBLOCK: opening a pipe must not hang.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let set = rustix::fs::ioctl_getflags(opened).ok()?;
-    let letters = ATTRIBUTES.iter().filter(|(flag, _)| set.contains(*flag));
-    let letters: String = letters.map(|(_, letter)| letter).collect();
+    let letters = stackrace_system::file_attributes(&opened).ok()?;
     Some(match letters.is_empty() {
         true => "none".to_owned(),
         false => letters,
