@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use stackrace_stats::elementary::ln;
 
 use super::answer::VerdictGrounds;
+use super::evidence::Evidence;
 use super::fragment::{bound, tells, times, times_rounded};
 use super::statement::{Comparison, Interval, More, VerdictWord};
 use stackrace_base::event::RunStarted;
@@ -257,7 +258,33 @@ pub(super) fn so_far(overall: &[Comparison], over: &str, unit: &str) -> String {
 }
 
 /// What follows the work that is needed, where the run may not do so much.
-pub(super) const LIMIT_FIRST: &str = "; the run's limit comes first.";
+const LIMIT_FIRST: &str = "; the run's limit comes first.";
+
+/// Whether a run that goes on ends at its limit of rounds or time before it has done so much more.
+pub(super) fn limit_comes_first(more: &More, evidence: &Evidence<'_>) -> bool {
+    let decide = &evidence.head.decide;
+    let done = evidence.rounds.len();
+    let rounds_left = (decide.rounds_max as usize).saturating_sub(done);
+    // The time so far is that of its rounds: preparation comes before the clock of the run. No limit: what another
+    // tool measured.
+    let spent = evidence.round_seconds.map(|each| each * done as f64);
+    let spent = spent.filter(|_| decide.time_max_ns > 0);
+    let seconds_left = spent.map(|spent| decide.time_max_ns as f64 / 1e9 - spent);
+    more.rounds
+        .is_some_and(|rounds| rounds as usize > rounds_left)
+        || more
+            .seconds
+            .zip(seconds_left)
+            .is_some_and(|(needed, left)| needed > left)
+}
+
+/// What follows the work that would decide.
+pub(super) fn forecast_end(more: &More, evidence: &Evidence<'_>) -> &'static str {
+    match limit_comes_first(more, evidence) {
+        true => LIMIT_FIRST,
+        false => ".",
+    }
+}
 
 /// The way to a narrower interval of what is decided: nothing where nothing is said to be too wide.
 pub(super) fn sizes(more: &More, ended: bool, limit_first: bool, resume: &str) -> String {

@@ -301,7 +301,7 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
         return goes_on(judged, evidence);
     };
     if judged.state == State::Decided {
-        let comes_first = limit_comes_first(more, evidence);
+        let comes_first = headline::limit_comes_first(more, evidence);
         return headline::sizes(more, evidence.ended, comes_first, &resume(evidence.head));
     }
     let time = more.seconds.map(unit::long_time);
@@ -332,10 +332,7 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
         (false, Some(rounds), time) => {
             let time = time.map_or(String::new(), |time| format!(" ({time})"));
             let rounds = counted(rounds as usize, "more round");
-            let end = match limit_comes_first(more, evidence) {
-                true => headline::LIMIT_FIRST,
-                false => ".",
-            };
+            let end = headline::forecast_end(more, evidence);
             format!(" About {rounds}{time} would decide{end}")
         }
         (false, None, _) => {
@@ -343,24 +340,6 @@ fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence
                 .to_owned()
         }
     }
-}
-
-/// Whether a run that goes on ends at its limit of rounds or time before it has done so much more.
-fn limit_comes_first(more: &More, evidence: &Evidence<'_>) -> bool {
-    let decide = &evidence.head.decide;
-    let done = evidence.rounds.len();
-    let rounds_left = (decide.rounds_max as usize).saturating_sub(done);
-    // The time so far is that of its rounds: preparation comes before the clock of the run. No limit: what another
-    // tool measured.
-    let spent = evidence.round_seconds.map(|each| each * done as f64);
-    let spent = spent.filter(|_| decide.time_max_ns > 0);
-    let seconds_left = spent.map(|spent| decide.time_max_ns as f64 / 1e9 - spent);
-    more.rounds
-        .is_some_and(|rounds| rounds as usize > rounds_left)
-        || more
-            .seconds
-            .zip(seconds_left)
-            .is_some_and(|(needed, left)| needed > left)
 }
 
 /// The command for the rounds that are missing for the first interval; empty if none are, or the run goes on by itself.
