@@ -77,6 +77,7 @@ const FILE_BYTES_MIN: u64 = 1 << 20;
 /// Threads and processes that a run needs beside its first: signals, progress, the commands of a layer, the load.
 const THREADS_MIN: usize = 8;
 /// Limit on the processes of a user under which a load may miss threads, too.
+#[cfg(not(target_os = "illumos"))]
 const FEW_PROCESSES: u64 = 10_000;
 /// Stack of a thread that only waits, bytes.
 const SMALL_STACK: usize = 64 << 10;
@@ -114,7 +115,11 @@ pub fn too_low(many: bool) -> Option<LowLimit> {
             next: "raise the limit (ulimit -f unlimited) and start again",
         });
     }
+    #[cfg(not(target_os = "illumos"))]
     let tried = many || below(Resource::Nproc, FEW_PROCESSES).is_some();
+    // It limits the processes of projects and zones, not of users.
+    #[cfg(target_os = "illumos")]
+    let tried = many;
     let missing = tried.then(threads_missing).flatten();
     missing.map(|error| LowLimit {
         said: format!("{THREADS_MIN} more threads cannot be started: {}", error.in_words()),

@@ -1,22 +1,12 @@
 //! Processor time and sleep of a replay.
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::worker_pool::{Halt, Worker};
-use stackrace_system::monotonic_ns;
-use stackrace_system::sleep_ns;
+use stackrace_system::{monotonic_ns, sleep_ns, thread_cpu_ns};
 
 /// Shortest time that is measured by the thread's own processor time: to read that is a system call.
 const MEASURED_NS: u64 = 20_000;
 /// Longest time between two looks whether the phase goes on.
 const LOOK_NS: u64 = 50_000_000;
-
-/// Processor time that this thread has used.
-fn own_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    // It starts at 0 with the thread.
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
 
 fn spin(ns: u64) {
     let until = monotonic_ns() + ns;
@@ -32,9 +22,9 @@ pub(super) fn compute(ns: u64, worker: &Worker<'_>) -> Result<(), Halt> {
         return Ok(());
     }
     // By its own processor time: a thread that another one displaced has not computed yet.
-    let until = own_ns().saturating_add(ns);
+    let until = thread_cpu_ns().saturating_add(ns);
     loop {
-        let left = until.saturating_sub(own_ns());
+        let left = until.saturating_sub(thread_cpu_ns());
         if left == 0 {
             return Ok(());
         }

@@ -292,7 +292,7 @@ fn children(of: Pid) -> impl Iterator<Item = Pid> {
 /// the kernel does not tell: no `/proc`, or a process of another name space.
 pub fn locker(file: &File) -> Option<String> {
     let of = file.metadata().ok()?;
-    let (major, minor) = (rustix::fs::major(of.dev()), rustix::fs::minor(of.dev()));
+    let (major, minor) = stackrace_system::device_parts(of.dev());
     let place = format!("{major:02x}:{minor:02x}:{}", of.ino());
     // `1: FLOCK ADVISORY WRITE 4711 fe:00:131 0 EOF` (proc_locks(5)).
     let locks = reading::text(Path::new("/proc/locks")).ok()?;
