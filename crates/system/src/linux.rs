@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+use rustix::thread::{CpuSet, LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use rustix::time::ClockId;
 
 pub use rustix::fs::{
@@ -248,6 +248,25 @@ pub fn make_pipe(path: &Path) -> Result<(), Errno> {
 /// The system's.
 pub fn memory_file(name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
+}
+
+/// Processors that this thread may use, by number; `None` where the kernel does not say.
+pub fn allowed_processors() -> Option<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None).ok()?;
+    let all = (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number));
+    Some(all.collect())
+}
+
+/// Has this thread, and what it starts from now on, use these processors alone.
+///
+/// # Errors
+/// The system's.
+pub fn keep_to_processors(numbers: &[usize]) -> Result<(), Errno> {
+    let mut only = CpuSet::new();
+    for number in numbers {
+        only.set(*number);
+    }
+    rustix::thread::sched_setaffinity(None, &only)
 }
 
 /// Rights of this thread that are in force (capabilities(7)), by their bits; 0 where the kernel does not say.

@@ -503,6 +503,19 @@ pub fn memory_file(_name: &str) -> Result<OwnedFd, Errno> {
     Err(Errno::OPNOTSUPP)
 }
 
+/// Not told: other systems have other calls for it, or none.
+pub fn allowed_processors() -> Option<Vec<usize>> {
+    None
+}
+
+/// Refused, as [`allowed_processors`] tells of none.
+///
+/// # Errors
+/// Always.
+pub fn keep_to_processors(_numbers: &[usize]) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
 /// None: rights apart from those of root are Linux's.
 pub fn rights() -> u64 {
     0
