@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::catalogue::{CATALOGUE, CatalogueEntry};
 use super::entry::{GalleryRun, drives};
@@ -136,38 +136,25 @@ pub fn run_page(run: &GalleryRun) -> Vec<u8> {
 /// The page of all runs, the newest study first.
 pub fn index_page(title: &str, runs: &[GalleryPage]) -> Vec<u8> {
     let studies = studies(runs);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "stackrace " (env!("CARGO_PKG_VERSION")) };
-                title { (title) }
-                // Our own text; escaped, its `>` selectors would be broken.
-                style { (PreEscaped(report::STYLE)) (PreEscaped(STYLE)) }
+    let content = html! {
+        main {
+            h1 class="title" { (title) }
+            p {
+                (unit::counted(runs.len(), "run")) " of " (counted_studies(studies.len())) ". "
+                "Each verdict was judged anew from the log beside it. "
+                "A log is no proof: a log that contradicts itself is left out, one that was invented as a whole is not noticed."
             }
-            body {
-                main {
-                    h1 class="title" { (title) }
-                    p {
-                        (unit::counted(runs.len(), "run")) " of " (counted_studies(studies.len())) ". "
-                        "Each verdict was judged anew from the log beside it. "
-                        "A log is no proof: a log that contradicts itself is left out, one that was invented as a whole is not noticed."
-                    }
-                    @if runs.is_empty() { p { "No runs yet." } }
-                    @for study in &studies { (self::study(study)) }
-                }
-                footer {
-                    p {
-                        "To check a log: " code { "b3sum LOG" } " gives its BLAKE3 hash. For programs: "
-                        a href=(CATALOGUE) { (CATALOGUE) } "."
-                    }
-                }
+            @if runs.is_empty() { p { "No runs yet." } }
+            @for study in &studies { (self::study(study)) }
+        }
+        footer {
+            p {
+                "To check a log: " code { "b3sum LOG" } " gives its BLAKE3 hash. For programs: "
+                a href=(CATALOGUE) { (CATALOGUE) } "."
             }
         }
     };
+    let page = report::alone(title, env!("CARGO_PKG_VERSION"), STYLE, &content);
     report::written(page).into_bytes()
 }
 

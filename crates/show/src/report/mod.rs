@@ -43,7 +43,7 @@ pub use gate::{gate, required};
 pub use grid::stacked;
 #[cfg(any(test, feature = "testing"))]
 pub use html::latency_tail;
-pub use html::{STYLE, body, doing, history, prose, race, small, written};
+pub use html::{STYLE, alone, body, doing, history, prose, race, small, written};
 pub use junit::{junit, junit_required};
 pub use picture::pictures;
 #[cfg(feature = "png")]

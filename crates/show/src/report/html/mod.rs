@@ -84,8 +84,8 @@ const FOLDED: [&str; 11] = [
 /// Style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
 
-fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
-    let title = &record.head.title;
+/// A page that needs nothing beside it: `more_style` is that of this page alone, `made_by` the version of this program.
+pub fn alone(title: &str, made_by: &str, more_style: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -93,25 +93,30 @@ fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "stackrace " (record.head.stackrace) };
+                meta name="generator" content={ "stackrace " (made_by) };
                 title { (title) }
                 // Our own text; escaped, its `>` selectors would be broken.
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(more_style)) }
             }
-            body {
-                main { (body(record, verdict, options)) }
-                footer {
-                    p class="paper" {
-                        "The printed version leaves out the environment, commands, costs, time series, trials and what is folded."
-                    }
-                    p {
-                        "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
-                        ", began " (record.started_at()) "."
-                    }
-                }
-            }
+            body { (content) }
         }
     }
+}
+
+fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
+    let content = html! {
+        main { (body(record, verdict, options)) }
+        footer {
+            p class="paper" {
+                "The printed version leaves out the environment, commands, costs, time series, trials and what is folded."
+            }
+            p {
+                "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
+                ", began " (record.started_at()) "."
+            }
+        }
+    };
+    alone(&record.head.title, &record.head.stackrace, "", &content)
 }
 
 /// Everything the page says, for a page that has other things around it.
