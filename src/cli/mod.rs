@@ -28,6 +28,7 @@ mod interrupt;
 mod lab;
 mod load;
 mod man;
+mod other_tools;
 mod output;
 #[cfg(test)]
 mod placed;
@@ -139,7 +140,7 @@ fn failed(failure: &Failure) -> u8 {
 /// Prints what the parser of the command line has to say: help that was asked for, or what is wrong.
 /// Gives the exit code.
 fn by_the_parser(mut said: clap::Error) -> u8 {
-    words::keep_near(&mut said);
+    words::keep_near(&mut said, &std::env::args_os().collect::<Vec<_>>());
     if let Some(failure) = words::below_zero(&said) {
         return failed(&failure);
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use clap::error::{ContextKind, ContextValue};
 
 use super::failure::Failure;
+use super::{args, other_tools};
 use stackrace_base::setting::nearest;
 use stackrace_base::unit;
 use stackrace_results::record::{Record, RecordError, Store};
@@ -29,8 +30,11 @@ pub(super) fn no_such(what: &str, name: &str, meant: Option<&str>, valid: &[&str
 
 /// Takes from what the parser says each proposal that is not near to what was typed (`--wieght` is no `--with`), and
 /// the advice to write an unknown option as a value.
-pub(super) fn keep_near(said: &mut clap::Error) {
+pub(super) fn keep_near(said: &mut clap::Error, words: &[OsString]) {
     said.remove(ContextKind::Suggested);
+    if other_tools::propose(said, &args::whole(), words) {
+        return;
+    }
     for (typed, proposed) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         (
@@ -186,13 +190,12 @@ pub(super) fn not_read(error: RecordError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args;
 
     /// What the parser says of a command line that is wrong.
     fn said(line: &str) -> String {
-        let words = line.split(' ');
-        let mut said = args::whole().try_get_matches_from(words).unwrap_err();
-        keep_near(&mut said);
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let mut said = args::whole().try_get_matches_from(&words).unwrap_err();
+        keep_near(&mut said, &words);
         said.to_string()
     }
 
@@ -243,10 +246,9 @@ mod tests {
         );
         for line in ["--rounds -3", "--seed -4"] {
             let line = format!("stackrace compare a b {line}");
-            let mut said = args::whole()
-                .try_get_matches_from(joined(&line))
-                .unwrap_err();
-            keep_near(&mut said);
+            let words = with_values(line.split(' ').map(OsString::from));
+            let mut said = args::whole().try_get_matches_from(&words).unwrap_err();
+            keep_near(&mut said, &words);
             let own = below_zero(&said).map(|failure| failure.render());
             let said = own.unwrap_or(said.to_string());
             let known = ["-3 is not in 1..=10000", "-4 is below zero"];

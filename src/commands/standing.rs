@@ -1,5 +1,6 @@
 //! Where one directory stands: against its own earlier runs, and beside modelled drives and what their makers publish.
 
+use libm::log as ln;
 use stackrace_base::setting::Value;
 use stackrace_base::unit;
 use stackrace_drives::{Card, Claim, Load, Origin};
@@ -8,7 +9,6 @@ use stackrace_judge::verdict::{
 };
 use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
-use stackrace_stats::elementary::ln;
 use stackrace_stats::{mean, median, t_quantile, variance};
 use stackrace_study::purpose::{Purpose, PurposeWorkload, SizedBy, WorkloadSize};
 

@@ -190,8 +190,8 @@ pub(super) fn what_a_shell_cannot_do_is_refused_before_anything_is_touched() {
     run(COMMANDS).err_has("has no /dev/null");
     fs::rename(world.join("dev/away"), &null).unwrap();
     // What takes the outputs away is the study's, and not a connection that broke.
-    let greedy = COMMANDS.replace("sleep 1.1", "rm -r /tmp/.stackrace-shell-*");
-    run(&greedy).err_has("what the program printed is gone from /tmp/.stackrace-shell-");
+    let greedy = COMMANDS.replace("sleep 1.1", "rm -r /tmp/.stackrace-*");
+    run(&greedy).err_has("what the program printed is gone from /tmp/.stackrace-");
     let lost = COMMANDS.replace("echo prepared > before", "rm -r $STACKRACE_DIR");
     run(&lost).err_has("is not there, or cannot be entered");
     // Too short for the clock there: a failed trial, not a figure.
@@ -478,10 +478,10 @@ describe = "echo asked for: {size}""#;
         let told: Vec<String> = told.iter().map(|line| line.to_string()).collect();
         let words = told.iter().flat_map(|line| line.split(['"', ' ', '\'']));
         let ours: Vec<&str> = words
-            .filter(|word| word.starts_with('/') && word.contains("/.stackrace-shell-"))
+            .filter(|word| word.starts_with('/') && word.contains("/.stackrace-"))
             .collect();
         assert!(
-            !ours.is_empty() && ours.iter().all(|path| path.len() <= 80),
+            !ours.is_empty() && ours.iter().all(|path| path.len() <= 60),
             "{ours:?}"
         );
         assert_eq!((ground.left(), journals(&ground)), (Vec::new(), 0));

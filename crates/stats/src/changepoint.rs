@@ -10,8 +10,8 @@
 //! `examples/validate`.
 
 use crate::autocorrelation::lag_one;
-use crate::elementary::{exp, ln};
 use crate::interval::{mean, median};
+use libm::{exp, log as ln};
 
 /// The penalty of a segment, in variances of the noise times `ln n`. A criterion for independent
 /// noise (Schwarz) has 2.

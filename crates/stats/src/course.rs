@@ -5,9 +5,9 @@
 
 use crate::autocorrelation::{batch_interval, effective_count};
 use crate::changepoint::{Segment, segments};
-use crate::elementary::ln;
 use crate::interval::{all_finite, mean};
 use crate::steady::{SteadyWindow, WINDOW, WarmUp, warm_up};
+use libm::log as ln;
 
 /// Stretches a trial is cut into before changes are looked for. Wide ones resemble each other
 /// less than steps do.

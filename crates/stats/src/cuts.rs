@@ -11,7 +11,7 @@
 //! Sources: Clopper and Pearson, Biometrika 26, 1934; Fisher, "The Logic of Inductive Inference",
 //! Journal of the Royal Statistical Society 98, 1935.
 
-use crate::elementary::{exp, exp_m1, ln};
+use libm::{exp, expm1 as exp_m1, log as ln};
 use statrs::distribution::{Beta, ContinuousCDF};
 use statrs::function::factorial::ln_binomial;
 

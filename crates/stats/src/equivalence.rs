@@ -9,7 +9,7 @@
 //!
 //! This file also estimates how many more rounds an undecided comparison needs.
 
-use crate::elementary::{exp, ln, ln_1p};
+use libm::{exp, log as ln, log1p as ln_1p};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::crossover::WithoutOrder;

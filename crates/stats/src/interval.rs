@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::elementary::{exp, ln};
+use libm::{exp, log as ln};
 use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, StudentsT};
 
 /// An estimate on the ratio scale with its interval.

@@ -14,8 +14,8 @@
 //! The table was integrated (`bench/boundary`): the t statistic of a normal sample is a Markov
 //! chain, so the probability of ever being beyond the levels takes one integral for each round.
 
-use crate::elementary::{exp, ln, pow};
 use crate::levels::LEVELS;
+use libm::{exp, log as ln, pow};
 
 /// Complete rounds at the first look: two differences say nothing of their spread.
 pub const FIRST_LOOK: u32 = 3;

@@ -4,10 +4,10 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use crate::elementary::ln;
 use crate::equivalence::{AHEAD_MAX, SURE};
 use crate::interval::{t_quantile, variance};
 use crate::looks::{FIRST_LOOK, two_sided_level};
+use libm::log as ln;
 
 /// The upper end of an interval near 1 is at most so many times the lower one.
 pub const NEAR_ONE: f64 = 1.25;

@@ -9,7 +9,7 @@
 //! half a step either way, cutting off moves one alone by a whole step. On the log scale a step is
 //! `ln((v + s/2) / (v - s/2))`, which is as wide as the one and at least as wide as the other.
 
-use crate::elementary::{exp, ln};
+use libm::{exp, log as ln};
 
 /// A figure of less than its own step says nothing: as much as this, on the log scale.
 const NOTHING: f64 = 20.0;

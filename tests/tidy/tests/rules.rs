@@ -236,7 +236,7 @@ fn not_the_same_everywhere(file: &SourceFile) -> Vec<String> {
             let word = BY_THE_LIBRARY.iter().find(|word| code.contains(**word))?;
             let line = number + 1;
             Some(format!(
-                "{path}:{line}: {word}: not the same on every processor, see stackrace_stats::elementary"
+                "{path}:{line}: {word}: not the same on every processor, take libm's"
             ))
         })
         .collect()

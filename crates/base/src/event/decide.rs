@@ -79,7 +79,7 @@ pub enum Precision {
     /// Which one is faster, and no more.
     #[default]
     Direction,
-    /// How large it is, too: to [`stackrace_stats::widest`].
+    /// How large it is, too: to `stackrace_stats::widest`.
     Size,
     /// The upper end of its interval is at most this share above the lower one (0.1: 10 %).
     Within(f64),

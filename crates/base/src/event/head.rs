@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use libm::{exp, log as ln};
 use serde::{Deserialize, Serialize};
-use stackrace_stats::elementary::{exp, ln};
 
 use super::older;
 use super::operations::OperationsOf;

@@ -1,6 +1,6 @@
 //! Ratios between the levels of a factor.
 
-use stackrace_stats::elementary::{exp, ln};
+use libm::{exp, log as ln};
 
 use super::card::Card;
 use super::table::{PublishedFigure, PublishedTable};

@@ -1,6 +1,6 @@
 //! What the rounds say of two sides on a figure.
 
-use stackrace_stats::elementary::exp;
+use libm::exp;
 use stackrace_stats::{FIRST_LOOK, Statement, WithoutOrder};
 
 use super::lacking::Lacking;

@@ -5,8 +5,8 @@
 //! interval that holds at every look, and the whole interval must lie on one side of the bound before anything is said.
 //! All statements share the error of the run.
 
+use libm::log as ln;
 use serde::Serialize;
-use stackrace_stats::elementary::ln;
 use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_level};
 
 use super::evidence::Evidence;

@@ -83,7 +83,7 @@ pub(super) fn known_to(coarse: Coarseness) -> String {
     }
     // The figure in its steps: 10 for 1.0, so that 1 in the last of two digits is 1 to 10 % of it.
     let steps = (2.0 + coarse.resolution) / (2.0 * coarse.resolution);
-    let power = stackrace_stats::elementary::log10(steps) + 1e-9;
+    let power = libm::log10(steps) + 1e-9;
     let digits = power.floor().clamp(0.0, 17.0) as usize + 1;
     let digits = unit::counted(digits, "digit");
     let step = unit::percent(1.0 / steps);

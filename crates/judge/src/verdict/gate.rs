@@ -20,9 +20,9 @@ use super::statement::Interval;
 use super::table::{ComparedFigure, ObservationTable};
 use super::{unpaired, work};
 use crate::published::distinct;
+use libm::{exp, log as ln};
 use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
-use stackrace_stats::elementary::{exp, ln};
 use stackrace_stats::resolution;
 use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 

@@ -3,7 +3,7 @@
 
 use std::mem::discriminant;
 
-use stackrace_stats::elementary::ln;
+use libm::log as ln;
 
 use super::answer::VerdictGrounds;
 use super::evidence::Evidence;

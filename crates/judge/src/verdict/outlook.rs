@@ -1,6 +1,6 @@
 //! How far the question is answered, and what would answer it.
 
-use stackrace_stats::elementary::{ln, ln_1p};
+use libm::{log as ln, log1p as ln_1p};
 
 use super::answer::VerdictGrounds;
 use super::shares::Shares;

@@ -1,7 +1,8 @@
 //! A verdict in plain words: the answer with its number, then how sure that is. The vocabulary is
 //! fixed: see `docs/methodology.md`.
 
-use stackrace_stats::{FIRST_LOOK, elementary::ln};
+use libm::log as ln;
+use stackrace_stats::FIRST_LOOK;
 
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};

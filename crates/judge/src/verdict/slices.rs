@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use libm::{expm1 as exp_m1, log as ln, log1p as ln_1p};
 use serde::Serialize;
-use stackrace_stats::elementary::{exp_m1, ln, ln_1p};
 use stackrace_stats::{FIRST_LOOK, Ratio, paired_ratio, two_sided_level};
 
 use super::evidence::Evidence;

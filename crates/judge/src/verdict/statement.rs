@@ -1,7 +1,7 @@
 //! What is said of one comparison, and the rows a verdict is made of.
 
+use libm::{exp, log as ln};
 use serde::Serialize;
-use stackrace_stats::elementary::{exp, ln};
 use stackrace_stats::{Ratio, Statement, resolution};
 
 use super::lacking::Lacking;

@@ -5,8 +5,8 @@
 //! Welch's interval on the log scale (`stackrace_stats::welch_ratio`), 95 % each on its own, and the
 //! strongest word is that they differ. What did other work is not compared.
 
+use libm::exp;
 use serde::Serialize;
-use stackrace_stats::elementary::exp;
 use stackrace_stats::resolution;
 
 use super::evidence::Evidence;

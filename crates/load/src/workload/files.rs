@@ -7,12 +7,12 @@
 //! a directory, lists all of it, checks the number of entries and closes; `link` gives each file a
 //! second name, and `unlink` then removes both, one operation each.
 
+use libm::log as ln;
 use stackrace_engine::files::{
     AtEnd, CurrentNames, DIRECTORIES_MAX, FileSet, Pass, RenameTo, VisitOrder,
 };
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, OpError, PhaseOutcome};
-use stackrace_stats::elementary::ln;
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Beginning of names of ours: those of files, and those that tools know.
-pub(super) const HIDDEN: &str = ".stackrace-";
+pub const HIDDEN: &str = ".stackrace-";
 const OURS: &str = "stackrace-";
 
 /// Hexadecimal digits of the mark that tells a run's own things.

@@ -1,7 +1,7 @@
 //! IO500 written in C (2020 and later), what it prints and what its `result_summary.txt` has: a line
 //! for each phase, then the score. The score must follow from the phases that count.
 
-use stackrace_stats::elementary::{exp, ln};
+use libm::{exp, log as ln};
 
 use stackrace_base::printed::text::{Figures, TextLine, end, lines};
 use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};

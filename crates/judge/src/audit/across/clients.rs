@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stackrace_stats::elementary::{exp, ln};
+use libm::{exp, log as ln};
 
 use super::difference::{RunReading, Unlike};
 use stackrace_base::event::{ClientsTogether, Ended};

@@ -1,7 +1,7 @@
 //! Configurations whose figures drift over the rounds: the ratio then depends on which rounds were
 //! done.
 
-use stackrace_stats::elementary::{exp, ln_1p};
+use libm::{exp, log1p as ln_1p};
 
 use super::difference::{RunReading, Unlike};
 use stackrace_base::event::{Better, Ended};

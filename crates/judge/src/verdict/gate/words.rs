@@ -3,8 +3,8 @@
 use super::answer::{FigureAnswer, GateAnswer, GateOutcome, GateSide};
 use crate::verdict::Interval;
 use crate::verdict::fragment::range;
+use libm::log as ln;
 use stackrace_base::unit;
-use stackrace_stats::elementary::ln;
 
 pub(super) fn sentence(gate: &GateAnswer) -> String {
     if let Some(failure) = &gate.failed {

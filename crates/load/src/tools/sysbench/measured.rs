@@ -1,11 +1,11 @@
 //! What the engine measured, in the figures sysbench prints.
 
+use libm::{exp, log as ln};
 use stackrace_base::printed::PrintedFigure;
 use stackrace_engine::sysbench::{
     BUCKETS, LiveCounters, SysbenchOutcome, SysbenchVersion, Transfer, bucket_ms, bucket_of,
 };
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
-use stackrace_stats::elementary::{exp, ln};
 
 use super::options::SysbenchOptions;
 use super::print::banner;

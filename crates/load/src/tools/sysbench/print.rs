@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use stackrace_stats::elementary::log10;
+use libm::log10;
 
 use super::report::{Done, Head, Intermediate, MIB, Results, SysbenchLayout, SysbenchReport};
 

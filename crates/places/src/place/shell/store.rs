@@ -86,7 +86,7 @@ pub fn work<T>(
 /// The directory of this work there, in the journal before it is made.
 fn prepared(host: &ShellHost, journal: &Journal, id: &str) -> Result<PathBuf, Failure> {
     let base = host.temporary().and_then(|base| host.own_way_to(&base));
-    let there = base.map_err(unable)?.join(format!(".stackrace-shell-{id}"));
+    let there = base.map_err(unable)?.join(format!(".stackrace-{id}"));
     // Ids of things made there begin with it, so `clean` knows them as ours.
     journal.draw(id).map_err(unjournalled)?;
     let entry = journal.will(GROUND, Undo::RemoveTree(there.clone()));

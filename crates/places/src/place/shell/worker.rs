@@ -30,7 +30,7 @@ pub struct ShellWorker {
 }
 
 /// Directory of the run as a plan names it.
-const PLANNED: &str = ".stackrace-shell-{id}";
+const PLANNED: &str = ".stackrace-{id}";
 
 impl Duties for ShellWorker {
     fn plan(

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use stackrace_stats::elementary::exp;
+use libm::exp;
 
 use crate::record::Record;
 use stackrace_base::event::{

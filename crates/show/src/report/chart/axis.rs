@@ -1,6 +1,6 @@
 //! Where a value lies on an axis, and which values are written beside it.
 
-use stackrace_stats::elementary::{exp, ln, log10, pow};
+use libm::{exp, log as ln, log10, pow};
 
 /// No figure of a storage is larger; an axis to here can still be widened without overflow.
 const MOST: f64 = 1e200;

@@ -71,13 +71,13 @@ fn cell(value: Option<f64>, all: &[f64], unit: &str) -> Markup {
 fn shade(value: f64, all: &[f64]) -> u32 {
     let least = all.iter().copied().fold(f64::INFINITY, f64::min);
     let most = all.iter().copied().fold(0.0, f64::max);
-    let span = stackrace_stats::elementary::ln(most / least);
+    let span = libm::log(most / least);
     // Equal figures, or none above 0, have no order.
     if !(span.is_finite() && span > 0.0 && value > 0.0) {
         return 0;
     }
     // On the log scale, where twice as much is one step wherever it begins.
-    let share = stackrace_stats::elementary::ln(value / least) / span;
+    let share = libm::log(value / least) / span;
     (share.clamp(0.0, 1.0) * SHADES).round() as u32
 }
 

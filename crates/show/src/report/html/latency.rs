@@ -1,8 +1,8 @@
 //! Latency: the share of operations that took at least this long.
 
 use hdrhistogram::Histogram;
+use libm::log10;
 use maud::{Markup, html};
-use stackrace_stats::elementary::log10;
 
 use super::plots::facet_title;
 use super::tables::table;
