@@ -2,9 +2,9 @@
 
 use super::args::OutputArgs;
 use super::failure::{self, Failure};
-use super::report::write;
+use super::report::{render, write};
 use super::setting::Setting;
-use super::terminal::{error, print_styled, say};
+use super::terminal::{error, print_data, print_styled, say};
 use crate::commands::longer::{self, NextStep};
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
@@ -44,7 +44,7 @@ pub(super) fn finish_with(
     }
     let placed = place(run.ledger.lock().record(), &run.verdict);
     show(setting, &run, output, (Some(ANSWER_LINES), &placed))?;
-    if !pageless(setting) {
+    if !pageless(setting, output) {
         for text in placed.sentences() {
             for line in report::wrap(&format!("\n{text}"), setting.screen.columns()) {
                 say(&format!("{line}\n"));
@@ -62,7 +62,7 @@ pub(super) fn finish_with(
     };
     if !why.is_empty() {
         // Said once: the page above has it.
-        let next = match pageless(setting) {
+        let next = match pageless(setting, output) {
             true => format!("  next: {}\n", record.head.resume_command()),
             false => String::new(),
         };
@@ -72,8 +72,8 @@ pub(super) fn finish_with(
 }
 
 /// Returns true if no page is shown, which would end with the next command.
-fn pageless(setting: &Setting) -> bool {
-    setting.quiet || setting.events.is_on_standard_output()
+fn pageless(setting: &Setting, output: &OutputArgs) -> bool {
+    setting.quiet || output.json || setting.events.is_on_standard_output()
 }
 
 /// Shows a verdict, whole or in so many lines (the HTML report also says where the storage stands), writes the HTML report if one is asked for, and says
@@ -88,6 +88,12 @@ pub(super) fn show(
     let (record, verdict) = (ledger.record(), &run.verdict);
     if setting.events.is_on_standard_output() {
         // A program reads lines there; the last of them say the same.
+    } else if output.json {
+        let options = report::ReportOptions {
+            placed: placed.clone(),
+            ..report::ReportOptions::default()
+        };
+        print_data(&render("json", record, verdict, &options)?);
     } else if setting.quiet {
         say(&format!("{}\n", report::on_one_line(&verdict.sentence)));
     } else {
@@ -126,7 +132,7 @@ pub(super) fn show(
             },
         )?;
     }
-    if !pageless(setting) {
+    if !pageless(setting, output) {
         where_it_is(&run.store, &ledger);
     }
     Ok(())

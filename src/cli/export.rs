@@ -82,7 +82,8 @@ fn form(verb: &Export) -> Result<TableForm, Failure> {
         .as_deref()
         .filter(|path| !path.is_dir() && verb.table != "all");
     let ending = file.and_then(Path::extension);
-    match &verb.format {
+    let asked = verb.json.then_some("json").or(verb.format.as_deref());
+    match asked {
         // The name of the file says the form unless the user does: another one would not be opened by what
         // its name promises.
         None => ending.map_or(Ok(TableForm::Csv), |ending| {

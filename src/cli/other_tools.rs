@@ -134,14 +134,14 @@ const ELSEWHERE: &[Elsewhere] = &[
         Words("the result is kept: `stackrace report last` shows it"),
     ),
     either(
-        &["json", "export-json", "output-format"],
+        &["export-json", "output-format"],
         &["json"],
         Words("the result is kept: `stackrace report last --json` prints it"),
     ),
     either(
-        &["csv", "export-csv"],
+        &["csv", "export-csv", "table", "tables"],
         &[],
-        Words("the result is kept: `stackrace export last` prints it as a table"),
+        Words("the result is kept: `stackrace export last --table all -o DIR` writes it as tables"),
     ),
     either(
         &["directory", "dir", "filename", "path"],
@@ -283,7 +283,9 @@ mod tests {
                 "in the study's file: direct = true",
             ),
             ("s load a random --size=1G", "load DIR random size=1GiB"),
-            ("s compare a b --export-json x", "report last --json"),
+            ("s compare a b --export-json x", "'--json'"),
+            ("s clean --export-json x", "report last --json"),
+            ("s report --table all", "stackrace export last"),
             ("s check --directory a", "check DIR"),
             ("s compare a b -o x", "'--html'"),
             ("s run demo --dry-run", "stackrace plan"),

@@ -14,10 +14,11 @@ pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
         return Ok(0);
     };
     let card = find(name)?;
-    if !report::PUBLISHED_FORMS.contains(&verb.format.as_str()) {
-        return Err(unknown("form", &verb.format, &report::PUBLISHED_FORMS));
+    let form = if verb.json { "json" } else { &*verb.format };
+    if !report::PUBLISHED_FORMS.contains(&form) {
+        return Err(unknown("form", form, &report::PUBLISHED_FORMS));
     }
-    let page = report::published(card, &verb.format, setting.screen)
+    let page = report::published(card, form, setting.screen)
         .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
     print_styled(&page, setting.colour);
     Ok(0)

@@ -70,6 +70,9 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
 
 /// As asked; else as the file is named; else for a terminal.
 fn form(verb: &ReportArgs) -> Result<&str, Failure> {
+    if verb.json {
+        return Ok("json");
+    }
     if let Some(asked) = &verb.format {
         return Ok(asked);
     }
@@ -172,7 +175,7 @@ fn beside(evidence: &Evidence<'_>, name: &str) -> Result<Beside, Failure> {
         .map_err(|why| Failure::internal(format!("the data of {}: {why}", card.name)))
 }
 
-fn render(
+pub(super) fn render(
     format: &str,
     record: &Record,
     verdict: &Verdict,

@@ -167,6 +167,10 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         power: args::power(&verb.power)?,
     };
     let finished = asked::resume(session, of, stopped, reach, setting, &images::of)?;
-    let output = OutputArgs { html, events: None };
+    let output = OutputArgs {
+        html,
+        events: None,
+        json: verb.output.json,
+    };
     answer::finish(setting, finished, &output, false)
 }

@@ -9,7 +9,7 @@ use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
     Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon,
 };
-use stackrace_machine::journal::{EntryId, HIDDEN, Undo, undo_entries, unmount};
+use stackrace_machine::journal::{EntryId, Undo, undo_entries, unmount};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -497,14 +497,15 @@ impl<'a> Setup<'a> {
             before => format!("mnt-{}", before + 1),
         };
         let scratch = self.scratch()?;
-        // FreeBSD before 12 mounts at paths of at most 87 characters. Below a directory of our own a name needs no
-        // mark: four digits tell it from a mount of the same trial that could not be undone.
-        let is_ours = |part: &OsStr| part.as_encoded_bytes().starts_with(HIDDEN.as_bytes());
-        let tag = self.mark.strip_prefix(HIDDEN).zip(self.nonce.get(..4));
-        let tag = tag.and_then(|(mark, digits)| Some((mark.strip_suffix(&*self.nonce)?, digits)));
-        let name = match tag.filter(|_| scratch.iter().any(is_ours)) {
-            Some((tag, digits)) => format!("{tag}{digits}-{name}"),
-            None => self.name(&name),
+        // FreeBSD before 12 mounts at paths of at most 87 characters. Below a directory that carries a mark of the run
+        // a name needs none: four digits tell it from a mount of the same trial that could not be undone.
+        let tag = self.mark.strip_suffix(&*self.nonce);
+        let tag = tag.and_then(|tag| tag.strip_prefix(".stackrace-"));
+        let name = match tag.zip(self.nonce.get(..4)) {
+            Some((tag, digits)) if self.site.journal.is_marked(&scratch) => {
+                format!("{tag}{digits}-{name}")
+            }
+            _ => self.name(&name),
         };
         let path = scratch.join(name);
         self.create_dir(&path)?;

@@ -123,8 +123,17 @@ impl AskedPair {
         let pairs = self.sides.pairs(table, self.figure);
         comparison.rounds = ratios(table, &pairs);
         comparison.robust = self.robust(table, &pairs, &comparison.logs);
-        // Each earlier check is made again, which no run under way has time for.
-        if matches!(comparison.word, VerdictWord::Probably { .. }) {
+        self.remember(table, comparison);
+    }
+
+    /// Puts beside a comparison that is not certain what an earlier check was certain of. Each of them is made again.
+    pub(super) fn remember(&self, table: &ObservationTable<'_>, comparison: &mut Comparison) {
+        let open = matches!(
+            comparison.word,
+            VerdictWord::Probably { .. } | VerdictWord::Undecided
+        );
+        if open && comparison.certain_before.is_none() {
+            let pairs = self.sides.pairs(table, self.figure);
             comparison.certain_before = self.certain_before(table, &pairs);
         }
     }

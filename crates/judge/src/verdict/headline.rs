@@ -6,9 +6,8 @@ use std::mem::discriminant;
 use libm::log as ln;
 
 use super::answer::VerdictGrounds;
-use super::evidence::Evidence;
 use super::fragment::{bound, tells, times, times_rounded};
-use super::statement::{Comparison, Interval, More, VerdictWord};
+use super::statement::{Comparison, Interval, VerdictWord};
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, Rounded, counted, listed_names};
 
@@ -205,6 +204,18 @@ pub(super) fn how_certain(c: &Comparison, better: bool) -> String {
     }
 }
 
+/// What an earlier check was certain of, where now not even a hint is left: `; that b is faster was certain after round
+/// 7: the storage changed, or chance misled`.
+pub(super) fn was_certain(c: &Comparison) -> String {
+    c.certain_before.map_or(String::new(), |before| {
+        let faster = if before.better { &c.b } else { &c.a };
+        let round = before.round;
+        format!(
+            "; that {faster} is faster was certain after round {round}: the storage changed, or chance misled"
+        )
+    })
+}
+
 /// The rounds of a comparison that was answered before others of its sentence: its values are of these alone.
 pub(super) fn earlier(c: &Comparison, all: &[&Comparison]) -> String {
     let rounds = c.logs.len();
@@ -254,52 +265,6 @@ pub(super) fn so_far(overall: &[Comparison], over: &str, unit: &str) -> String {
     match parts.is_empty() {
         true => String::new(),
         false => format!(" So far, as a rough estimate: {}.", parts.join("; ")),
-    }
-}
-
-/// What follows the work that is needed, where the run may not do so much.
-const LIMIT_FIRST: &str = "; the run's limit comes first.";
-
-/// Whether a run that goes on ends at its limit of rounds or time before it has done so much more.
-pub(super) fn limit_comes_first(more: &More, evidence: &Evidence<'_>) -> bool {
-    let decide = &evidence.head.decide;
-    let done = evidence.rounds.len();
-    let rounds_left = (decide.rounds_max as usize).saturating_sub(done);
-    // The time so far is that of its rounds: preparation comes before the clock of the run. No limit: what another
-    // tool measured.
-    let spent = evidence.round_seconds.map(|each| each * done as f64);
-    let spent = spent.filter(|_| decide.time_max_ns > 0);
-    let seconds_left = spent.map(|spent| decide.time_max_ns as f64 / 1e9 - spent);
-    more.rounds
-        .is_some_and(|rounds| rounds as usize > rounds_left)
-        || more
-            .seconds
-            .zip(seconds_left)
-            .is_some_and(|(needed, left)| needed > left)
-}
-
-/// What follows the work that would decide.
-pub(super) fn forecast_end(more: &More, evidence: &Evidence<'_>) -> &'static str {
-    match limit_comes_first(more, evidence) {
-        true => LIMIT_FIRST,
-        false => ".",
-    }
-}
-
-/// The way to a narrower interval of what is decided: nothing where nothing is said to be too wide.
-pub(super) fn sizes(more: &More, ended: bool, limit_first: bool, resume: &str) -> String {
-    match (ended, more.seconds.map(unit::long_time)) {
-        (true, Some(time)) => {
-            format!(
-                " How much faster is known only roughly; `{resume}` takes about {time} for more."
-            )
-        }
-        (true, None) => format!(" How much faster is known only roughly; `{resume}` finds out."),
-        (false, Some(time)) if limit_first => {
-            format!(" To tell how much takes about {time} more{LIMIT_FIRST}")
-        }
-        (false, Some(time)) => format!(" About {time} more will tell how much."),
-        (false, None) => String::new(),
     }
 }
 

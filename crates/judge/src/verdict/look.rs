@@ -19,7 +19,7 @@ use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides};
 use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
-use super::{headline, rows, sentence};
+use super::{forecast, headline, rows, sentence};
 use stackrace_base::event::{Decide, Precision, RunStarted, Until};
 
 /// The answer after a round.
@@ -27,8 +27,10 @@ use stackrace_base::event::{Decide, Precision, RunStarted, Until};
 pub struct CheckAnswer {
     /// Complete rounds it rests on.
     pub rounds: u32,
-    /// The answer in plain words.
+    /// The answer in plain words, with what would decide that is open.
     pub sentence: String,
+    /// The answer alone: it holds, too, when the run has ended.
+    pub found: String,
     /// State of the answer to the question asked.
     pub state: State,
     /// Meaning of each primary comparison, over all workloads.
@@ -37,6 +39,9 @@ pub struct CheckAnswer {
     /// answer it.
     pub too_coarse: bool,
 }
+
+/// Most comparisons of which each check says what an earlier one was certain of.
+const REMEMBERED_MAX: usize = 8;
 
 /// A look at the results of a run so far.
 pub struct Look<'a> {
@@ -77,7 +82,12 @@ impl<'a> Look<'a> {
         let shares = Shares::of(&table, whole.len());
         let asked = on_figure(&whole, ComparedFigure::Overall, shares.overall);
         let (narrower, workloads) = narrower(&table, &whole, &within, &shares);
-        let overall = all(&table, &asked);
+        let mut overall = all(&table, &asked);
+        // A sentence has no room for more, and a check of hundreds no time.
+        if overall.len() <= REMEMBERED_MAX && !evidence.imported {
+            let pairs = asked.iter().zip(&mut overall);
+            pairs.for_each(|(pair, comparison)| pair.remember(&table, comparison));
+        }
         let ranked = ranked_sides(&table, ComparedFigure::Overall);
         let ranked = on_figure(&ranked, ComparedFigure::Overall, shares.overall);
         let ranking = all(&table, &ranked);
@@ -133,16 +143,26 @@ impl<'a> Look<'a> {
         CheckAnswer {
             rounds: self.rounds(),
             sentence: self.sentence(),
+            found: self.found(""),
             state: self.state,
             words: self.overall.iter().map(|c| c.word).collect(),
             too_coarse: self.too_short || self.too_coarse && !self.settled,
         }
     }
 
-    /// The answer in plain words.
+    /// The answer in plain words, with what would decide that is open.
     pub(super) fn sentence(&self) -> String {
-        let (more, evidence) = (self.more.as_ref(), self.table.evidence);
-        sentence::whole(&self.grounds(), &self.required, more, evidence)
+        let forecast = forecast::forecast(&self.grounds(), self.more.as_ref(), self.table.evidence);
+        self.found(&forecast)
+    }
+
+    fn found(&self, forecast: &str) -> String {
+        sentence::whole(
+            &self.grounds(),
+            &self.required,
+            forecast,
+            self.table.evidence,
+        )
     }
 
     pub(super) fn grounds(&self) -> VerdictGrounds<'_> {

@@ -13,6 +13,7 @@ mod durability;
 mod effects;
 mod enough;
 mod evidence;
+mod forecast;
 mod fragment;
 mod gate;
 mod guarantee;

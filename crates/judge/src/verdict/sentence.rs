@@ -7,11 +7,10 @@ use stackrace_stats::FIRST_LOOK;
 use super::answer::VerdictGrounds;
 use super::enough::{self, RequiredRow};
 use super::evidence::{Evidence, FailedConfiguration};
-use super::fragment::{bound, capital, finer, known_to, range, tells, times};
+use super::fragment::{bound, capital, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
-use super::lacking::Lacking;
-use super::statement::{Comparison, ConfigurationRow, Interval, More, State, VerdictWord};
-use super::{guarantee, imported, still};
+use super::statement::{Comparison, ConfigurationRow, Interval, State, VerdictWord};
+use super::{forecast, guarantee, imported, still};
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, Rounded, counted, listed, listed_names};
 
@@ -35,11 +34,11 @@ pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
     }
 }
 
-/// The answer in one or two sentences.
+/// The answer in one or two sentences; `forecast`: what would decide that is open, behind it.
 pub(super) fn whole(
     judged: &VerdictGrounds<'_>,
     required: &[RequiredRow],
-    more: Option<&More>,
+    forecast: &str,
     evidence: &Evidence<'_>,
 ) -> String {
     let head = evidence.head;
@@ -52,10 +51,10 @@ pub(super) fn whole(
     }
     if head.configurations.len() == 1 && !required.is_empty() {
         let answer = enough::alone(required, evidence, judged.rounds);
-        return format!("{answer}{}", outlook(judged, more, evidence));
+        return answer + forecast;
     }
     let enough = enough::sentence(required, evidence);
-    let compared = compared(judged, more, evidence);
+    let compared = compared(judged, forecast, evidence);
     format!(
         "{enough}{}{compared}",
         if enough.is_empty() { "" } else { " " }
@@ -74,7 +73,7 @@ fn measured(row: &ConfigurationRow) -> Option<String> {
 }
 
 /// The answer of a comparison.
-fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence<'_>) -> String {
+fn compared(judged: &VerdictGrounds<'_>, forecast: &str, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
     if let [alone] = judged.configurations
         && let Some(measured) = measured(alone)
@@ -129,10 +128,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
     let found = format!("{found}{kept}; {}.", certainty(judged, !failed.is_empty()));
     // With a failure no number of rounds answers the whole question, so none is projected.
     match (failed.is_empty(), ranked) {
-        (true, _) => {
-            let found = capital(&found, &guarantee::named(judged));
-            format!("{found}{}", outlook(judged, more, evidence))
-        }
+        (true, _) => capital(&found, &guarantee::named(judged)) + forecast,
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
     }
@@ -141,7 +137,7 @@ fn compared(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidenc
 /// The state before the first verdict, with the estimates of the rounds so far.
 fn too_few(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
     let head = evidence.head;
-    let goes_on = goes_on(judged, evidence);
+    let goes_on = forecast::goes_on(judged, evidence);
     // What was lost needs no rounds to be said.
     let kept = guarantee::clause(evidence, &guarantee::named(judged), None);
     format!(
@@ -262,15 +258,14 @@ fn pair(c: &Comparison, over: &str, unit: &str) -> String {
             c.b,
             known_to(c.coarse)
         ),
-        (VerdictWord::Undecided, Some(ratio)) if tells(&ratio) => format!(
-            "{} and {} cannot be told apart yet{over}{both}: {} may be {}",
-            c.a,
-            c.b,
-            c.b,
-            range(ratio)
-        ),
-        (VerdictWord::Undecided, _) => {
-            format!("{} and {} cannot be told apart yet{over}{both}", c.a, c.b)
+        (VerdictWord::Undecided, ratio) => {
+            let may_be = ratio.filter(tells).map(range);
+            let may_be = may_be.map_or(String::new(), |range| format!(": {} may be {range}", c.b));
+            let before = headline::was_certain(c);
+            format!(
+                "{} and {} cannot be told apart yet{over}{both}{may_be}{before}",
+                c.a, c.b
+            )
         }
         (_, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }
@@ -285,91 +280,6 @@ fn between(ratio: Interval) -> String {
     match (times(ratio.low), times(ratio.high)) {
         (low, high) if low == high => format!("{low} times as fast"),
         (low, high) => format!("between {low} and {high} times as fast"),
-    }
-}
-
-/// The command that goes on until there is an answer.
-fn resume(head: &RunStarted) -> String {
-    head.resume_command() + " --until-decided"
-}
-
-/// Text on what would decide, as long as it is open.
-fn outlook(judged: &VerdictGrounds<'_>, more: Option<&More>, evidence: &Evidence<'_>) -> String {
-    if judged.too_coarse && judged.state == State::Undecided {
-        return coarse_outlook(judged);
-    }
-    let Some(more) = more else {
-        return goes_on(judged, evidence);
-    };
-    if judged.state == State::Decided {
-        let comes_first = headline::limit_comes_first(more, evidence);
-        return headline::sizes(more, evidence.ended, comes_first, &resume(evidence.head));
-    }
-    let time = more.seconds.map(unit::long_time);
-    // The user who waits looks at another clock.
-    let time = match evidence.head.place().in_virtual_time() {
-        true => time.map(|time| format!("{time} of virtual time")),
-        false => time,
-    };
-    match (evidence.ended, more.rounds, time) {
-        (true, Some(_), Some(time)) => {
-            format!(" `{}` would take about {time}.", resume(evidence.head))
-        }
-        (true, Some(rounds), None) => format!(
-            " `{}` would take about {}.",
-            resume(evidence.head),
-            counted(rounds as usize, "more round")
-        ),
-        (true, None, _) if judged.rounds < FIRST_LOOK => format!(
-            " After {} it cannot be told how long a certain answer takes; `{}` goes on until there is one.",
-            counted(judged.rounds as usize, "round"),
-            resume(evidence.head)
-        ),
-        (false, None, _) if judged.rounds < FIRST_LOOK => String::new(),
-        (true, None, _) => format!(
-            " The rounds vary too much to say how long a certain answer takes; `{}` goes on until there is one.",
-            resume(evidence.head)
-        ),
-        (false, Some(rounds), time) => {
-            let time = time.map_or(String::new(), |time| format!(" ({time})"));
-            let rounds = counted(rounds as usize, "more round");
-            let end = headline::forecast_end(more, evidence);
-            format!(" About {rounds}{time} would decide{end}")
-        }
-        (false, None, _) => {
-            " The rounds so far vary too much to say how long a certain answer will take."
-                .to_owned()
-        }
-    }
-}
-
-/// The command for the rounds that are missing for the first interval; empty if none are, or the run goes on by itself.
-fn goes_on(judged: &VerdictGrounds<'_>, evidence: &Evidence<'_>) -> String {
-    let all = judged.overall.iter().chain(judged.ranking);
-    let mut lacking = all.filter_map(|c| c.lacking);
-    match evidence.ended && lacking.any(Lacking::takes_rounds) {
-        true => format!(" `{}` goes on.", resume(evidence.head)),
-        false => String::new(),
-    }
-}
-
-/// The reason that no number of rounds would decide, and what would.
-fn coarse_outlook(judged: &VerdictGrounds<'_>) -> String {
-    let all = judged.ranking.iter().chain(judged.overall);
-    let mut open = all.filter(|c| c.coarse.undecidable);
-    let Some(first) = open.next() else {
-        return String::new();
-    };
-    let finer = finer(first.coarse);
-    // A pair that is told apart only by the figures says so itself.
-    match first.word {
-        VerdictWord::Undecided if judged.ranking.is_empty() => {
-            format!(" More rounds do not help: {finer}.")
-        }
-        _ => format!(
-            " More rounds do not help, because {}: {finer}.",
-            known_to(first.coarse)
-        ),
     }
 }
 

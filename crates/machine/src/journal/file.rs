@@ -224,6 +224,11 @@ impl Journal {
         }
     }
 
+    /// Returns true if a part of a path carries a mark of the run: what lies below needs none.
+    pub fn is_marked(&self, path: &Path) -> bool {
+        self.state.lock().proof.is_marked(path)
+    }
+
     /// Entries still to be undone, newest first.
     pub fn pending(&self) -> Vec<Entry> {
         // Newest first: what was made last stands on what was made before.

@@ -37,7 +37,6 @@ pub use file::Journal;
 pub use gone::is_here_or_gone;
 pub use layer::{Param, UndoKind, text};
 pub use peers::{BOOT, named};
-pub use proof::HIDDEN;
 pub use undo::{UndoReport, check_all, undo_all, undo_entries};
 
 #[cfg(test)]

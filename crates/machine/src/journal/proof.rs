@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Beginning of names of ours: those of files, and those that tools know.
-pub const HIDDEN: &str = ".stackrace-";
+pub(super) const HIDDEN: &str = ".stackrace-";
 const OURS: &str = "stackrace-";
 
 /// Hexadecimal digits of the mark that tells a run's own things.
@@ -72,6 +72,11 @@ impl Proof {
         }
         let (place, _) = self.marked(path).next()?;
         (!self.places.contains(place)).then(|| place.to_path_buf())
+    }
+
+    /// Returns true if a part of a path carries a mark of the run.
+    pub(super) fn is_marked(&self, path: &Path) -> bool {
+        self.marked(path).next().is_some()
     }
 
     /// Returns true if a path is the run's: below its own directory, or below something that

@@ -42,7 +42,7 @@ pub struct Check {
     #[arg(long)]
     pub warm: bool,
     /// Print the study that would be run, and stop
-    #[arg(long, conflicts_with_all = ["gallery", "html", "events"])]
+    #[arg(long, conflicts_with_all = ["gallery", "html", "events", "json"])]
     pub print_study: bool,
     /// Places of reports.
     #[command(flatten)]

@@ -228,7 +228,7 @@ pub struct Compare {
     pub cost: Vec<String>,
     /// Print the study that would be run, and stop
     // Nothing is run: there is neither a verdict nor a report nor a log.
-    #[arg(long, conflicts_with_all = ["decide", "html", "events"])]
+    #[arg(long, conflicts_with_all = ["decide", "html", "events", "json"])]
     pub print_study: bool,
     /// A workload to compare with, instead of those of a purpose.
     #[command(flatten)]
@@ -392,15 +392,18 @@ pub struct ReportArgs {
     /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["format", "html"])]
+    pub json: bool,
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub html: Option<PathBuf>,
     /// Write every plot to this directory as SVG
     // Plots alone are written: the form and the file of a report would be ignored.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "output", "html"])]
     pub svg: Option<PathBuf>,
     /// Write every plot to this directory as PNG; needs a font on this machine
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "output", "html"])]
     pub png: Option<PathBuf>,
     /// Show the ratios beside those of a published study: the one of the same name, or NAME
     // Behind `=` alone: the run that follows would be taken for the name.
@@ -444,8 +447,11 @@ pub struct Published {
     /// Name of the study [default: list all]
     pub name: Option<String>,
     /// Form of the report
-    #[arg(long, short, default_value = "terminal")]
+    #[arg(long, short, default_value = "terminal", requires = "name")]
     pub format: String,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format", requires = "name")]
+    pub json: bool,
 }
 
 /// Arguments of `stackrace diff`.

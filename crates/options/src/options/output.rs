@@ -14,4 +14,8 @@ pub struct OutputArgs {
     /// standard output, in place of the report
     #[arg(long, value_name = "FILE|-")]
     pub events: Option<PathBuf>,
+    /// Print the result as JSON, for programs, in place of the page: as `report --json` does
+    // Both may be standard output.
+    #[arg(long, conflicts_with = "events")]
+    pub json: bool,
 }

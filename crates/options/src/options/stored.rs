@@ -62,6 +62,9 @@ pub struct Export {
     /// csv, json, parquet [default: by the name of the file, else csv]
     #[arg(long, short)]
     pub format: Option<String>,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
     /// Which table, or `all`, which needs a directory
     #[arg(long, short, default_value = "observations")]
     pub table: String,

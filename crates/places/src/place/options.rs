@@ -185,6 +185,7 @@ pub const OPTIONS: &[PlacedOption] = &[
     everywhere("gallery"),
     of(&[], "home", &[(&[Clients], NO_TRACE)]),
     everywhere("html"),
+    everywhere("json"),
     of(
         &[],
         "jobs",

@@ -224,7 +224,7 @@ impl Coordinator<'_> {
         if !before {
             self.append(Event::Checked {
                 rounds: done,
-                sentence: answer.sentence.clone(),
+                sentence: answer.found.clone(),
                 dropped,
                 whole,
             })?;
@@ -239,7 +239,7 @@ impl Coordinator<'_> {
             true => Reason::Resolution,
             false => Reason::Decided,
         };
-        Ok((decided || winner).then_some((reason, answer.sentence)))
+        Ok((decided || winner).then_some((reason, answer.found)))
     }
 
     /// The time that is left after so many rounds.

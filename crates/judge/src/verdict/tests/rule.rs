@@ -179,6 +179,11 @@ fn while_a_run_goes_on_it_says_how_many_rounds_would_decide() {
         assert_eq!(verdict.state, State::Undecided, "{sentence}");
         assert!(sentence.contains(end), "{sentence}");
         assert!(!sentence.contains("resume"), "{sentence}");
+        // What is on record is read when the run has ended, too: without what more rounds would do.
+        let proof = evidence(&head, &data, 6);
+        let answer = Look::at(&proof).answer();
+        assert!(answer.sentence.starts_with(&*answer.found));
+        assert!(!answer.found.contains("would decide"), "{}", answer.found);
     }
 }
 
@@ -434,6 +439,35 @@ fn a_direction_that_was_certain_is_said_after_rounds_that_leave_it_open() {
     assert!(
         said.contains("b is probably 1.2")
             && said.contains("that it is faster was certain after round "),
+        "{said}"
+    );
+    // Those who follow the run are told so, too.
+    let proof = evidence(&head, &data, 9);
+    let under_way = Look::at(&proof).answer().sentence;
+    assert!(
+        under_way.contains("that it is faster was certain after round "),
+        "{under_way}"
+    );
+}
+
+#[test]
+fn a_direction_that_was_certain_is_said_where_not_even_a_hint_of_it_is_left() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 16, 0.01, 11, |t, _| [1.0, 1.3][t]);
+    let later = data
+        .iter_mut()
+        .filter(|trial| trial.round > 6 && trial.configuration == 1);
+    for trial in later {
+        // As far to the other side: the mean of all rounds is near 1.
+        let factor = [0.4, 0.8][trial.round as usize % 2];
+        for value in trial.metrics.iter_mut().flatten() {
+            *value *= factor;
+        }
+    }
+    let said = judge(&evidence(&head, &data, 16)).sentence;
+    assert!(
+        said.contains("cannot be told apart yet")
+            && said.contains("; that b is faster was certain after round "),
         "{said}"
     );
 }
