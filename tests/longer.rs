@@ -42,6 +42,31 @@ fn resume_measures_as_many_more_rounds_as_asked() {
     assert_eq!(rounds(&ground), 5);
 }
 
+/// What programs read is the same wherever it is asked for, and nothing stands beside it.
+fn a_result_is_json_where_it_is_asked_for() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", STUDY);
+    let parsed = |words: &[&str]| {
+        let said = ground.stackrace(words);
+        said.ended(0);
+        serde_json::from_str::<serde_json::Value>(&said.out).unwrap()
+    };
+    let [run, goes_on] = [&["run", "study.toml"][..], &["resume", "--rounds", "1"]].map(|words| {
+        let json = parsed(&[words, &["--json"]].concat());
+        let report = parsed(&["report", "last", "--json"]);
+        assert_eq!(json["verdict"], report["verdict"], "{words:?}");
+        assert_eq!(parsed(&["report", "last", "--format", "json"]), report);
+        report["verdict"]["rounds"].as_u64().unwrap()
+    });
+    assert_eq!((run, goes_on), (3, 4));
+    let said = ground.stackrace(&["published", "zfs-ashift", "--json"]);
+    said.ended(0);
+    serde_json::from_str::<serde_json::Value>(&said.out).unwrap();
+    let both = ground.stackrace(&["run", "study.toml", "--json", "--events", "-"]);
+    both.ended(2).err_has("cannot be used with");
+}
+
 fn more_time_goes_on_beyond_the_rounds_of_the_study() {
     let ground = begun();
     let resume = ["resume", "--quiet", "--more-time", "3 s"];
@@ -192,6 +217,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
         what_there_was_no_time_for_is_in_the_report_of_what_was_measured,
         a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing,
         resume_measures_as_many_more_rounds_as_asked,
+        a_result_is_json_where_it_is_asked_for,
         more_time_goes_on_beyond_the_rounds_of_the_study,
         a_time_that_is_typed_and_that_no_round_fits_is_refused_with_one_that_does,
         a_run_takes_the_rounds_of_the_command_line,

@@ -410,6 +410,7 @@ fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
         &["verdict", "last", "--json"],
         &["export", "last", "-o", "-"],
         &["run", "study.toml", "--events", "-"],
+        &["run", "study.toml", "--json"],
         &[
             "compare",
             "a",

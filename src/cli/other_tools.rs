@@ -144,6 +144,11 @@ const ELSEWHERE: &[Elsewhere] = &[
         Words("the result is kept: `stackrace export last --table all -o DIR` writes it as tables"),
     ),
     either(
+        &["require"],
+        &["require"],
+        Words("one directory: stackrace check DIR --require BOUND; several: [require] in a study"),
+    ),
+    either(
         &["directory", "dir", "filename", "path"],
         &[],
         Words("a directory stands alone, without an option: stackrace check DIR"),
@@ -198,11 +203,15 @@ pub(super) fn propose(said: &mut clap::Error, root: &Command, words: &[OsString]
     if said.kind() != clap::error::ErrorKind::UnknownArgument {
         return false;
     }
+    let (verb, command) = asked(root, words);
+    if verb == "check" && !typed.starts_with('-') {
+        let several = "check looks at one directory; several: stackrace compare DIR DIR";
+        return advise(said, several.to_owned());
+    }
     let name = typed.trim_start_matches('-').replace('_', "-");
     let Some(found) = ELSEWHERE.iter().find(|one| one.typed.contains(&&*name)) else {
         return false;
     };
-    let (verb, command) = asked(root, words);
     let has = |option: &&&str| {
         let mut all = command.get_arguments();
         all.any(|one| one.get_long() == Some(**option))
@@ -217,6 +226,11 @@ pub(super) fn propose(said: &mut clap::Error, root: &Command, words: &[OsString]
         (None, Words(words)) => (*words).to_owned(),
         (None, Nothing) => return false,
     };
+    advise(said, advice)
+}
+
+/// Puts one piece of advice in the place of all that the parser has.
+fn advise(said: &mut clap::Error, advice: String) -> bool {
     said.remove(ContextKind::SuggestedArg);
     said.remove(ContextKind::Usage);
     let advice = ContextValue::StyledStrs(vec![StyledStr::from(advice)]);
@@ -289,6 +303,8 @@ mod tests {
             ("s check --directory a", "check DIR"),
             ("s compare a b -o x", "'--html'"),
             ("s run demo --dry-run", "stackrace plan"),
+            ("s compare a b --require x", "check DIR --require BOUND"),
+            ("s check a b", "stackrace compare DIR DIR"),
             ("s list", "'runs'"),
             ("s benchmark /tmp", "'check'"),
         ] {

@@ -4,7 +4,7 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::sides::Sides;
 use super::table::{ComparedFigure, ObservationTable};
-use stackrace_base::event::{Ended, NamedQuantile, Observation};
+use stackrace_base::event::{Ended, NamedQuantile, Observation, WorkloadHead};
 use stackrace_base::unit::{count, counted};
 
 /// What is missing for an interval.
@@ -89,6 +89,28 @@ impl Lacking {
     pub(super) fn takes_rounds(self) -> bool {
         matches!(self, Self::Rounds | Self::RoundsInOneGo { .. })
     }
+}
+
+/// A note on each workload whose judged figure is a quantile that trials have too few operations for: the largest values
+/// are seen in part, and more of them where more is done.
+pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
+    let head = table.evidence.head;
+    let few = |(workload, of): (usize, &WorkloadHead)| {
+        let metric = &of.metrics.first()?.name;
+        let all = 0..head.configurations.len();
+        let few = all.filter_map(|t| few_operations(table, t, workload, metric));
+        let (have, needed) = few.min()?;
+        Some(format!(
+            "{}: {metric} takes {} operations in a trial, and one has only {}: it is shown too low, and lower where less is done; longer trials tell more",
+            of.name,
+            count(needed),
+            count(have)
+        ))
+    };
+    // One alone is not compared; what it must meet says so itself.
+    let compares = head.configurations.len() > 1;
+    let all = head.workloads.iter().enumerate().filter(|_| compares);
+    all.filter_map(few).collect()
 }
 
 /// What the trials of a configuration lack, where enough were complete and too few of them have the figure.

@@ -50,6 +50,22 @@ fn a_quantile_that_no_trial_has_lacks_operations_and_not_rounds() {
 }
 
 #[test]
+fn a_quantile_that_is_judged_says_where_trials_have_too_few_operations_for_it() {
+    let said = |metric: &str| {
+        let mut record = sample::record(&sample::small());
+        for workload in &mut record.head.workloads {
+            workload.metrics[0].name = metric.to_owned();
+        }
+        let notes = judge(&Evidence::of(&record)).notes;
+        let few = "takes 10,000 operations in a trial, and one has only 4,000: ";
+        notes.iter().any(|note| note.contains(few))
+    };
+    assert!(said("read latency p99.9"));
+    assert!(!said("read latency p99"));
+    assert!(!said("throughput"));
+}
+
+#[test]
 fn a_figure_that_is_no_quantile_is_said_to_be_missing() {
     let mut record = without_quantile();
     for workload in &mut record.head.workloads {
