@@ -67,6 +67,19 @@ fn a_result_is_json_where_it_is_asked_for() {
     both.ended(2).err_has("cannot be used with");
 }
 
+/// A plan with the limits of the command line is that of the run with them.
+fn a_plan_takes_the_limits_of_the_command_line() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", STUDY);
+    let said = ground.stackrace(&["plan", "study.toml", "--rounds", "7", "--time", "3 h"]);
+    said.ended(0);
+    assert!(said.out.contains("7 rounds"), "{}", said.out);
+    assert!(said.out.contains("at most 3 h 00 min"), "{}", said.out);
+    let wrong = ground.stackrace(&["plan", "study.toml", "--time", "1 ms"]);
+    wrong.ended(2).err_has("is shorter than any round");
+}
+
 fn more_time_goes_on_beyond_the_rounds_of_the_study() {
     let ground = begun();
     let resume = ["resume", "--quiet", "--more-time", "3 s"];
@@ -218,6 +231,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
         a_bound_that_no_rate_keeps_says_what_to_change_and_resume_that_it_measures_nothing,
         resume_measures_as_many_more_rounds_as_asked,
         a_result_is_json_where_it_is_asked_for,
+        a_plan_takes_the_limits_of_the_command_line,
         more_time_goes_on_beyond_the_rounds_of_the_study,
         a_time_that_is_typed_and_that_no_round_fits_is_refused_with_one_that_does,
         a_run_takes_the_rounds_of_the_command_line,

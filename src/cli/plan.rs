@@ -4,6 +4,7 @@ use super::args::{self, PlanArgs};
 use super::drive_card;
 use super::failure::{self, Failure};
 use super::images;
+use super::run::time;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::variable::variable;
@@ -17,7 +18,7 @@ use stackrace_places::place::virtual_lab::{self, LabDrives};
 use stackrace_run::prepare::permission;
 use stackrace_run::prepare::preflight;
 use stackrace_run::prepare::preflight::ElsewhereFacts;
-use stackrace_run::prepare::study_file;
+use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
@@ -69,7 +70,14 @@ pub(super) fn asked(
     // What `run` refuses is no number here either.
     let memory_bytes = lab_guests::memory(&verb.memory)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
-    let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
+    let mut study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
+    let limits = Overrides {
+        time_max_ns: time("--time", verb.time.as_ref())?,
+        rounds_max: verb.how_long.rounds,
+        until_decided: verb.how_long.until_decided,
+        ..Overrides::default()
+    };
+    limits.apply(&mut study);
     let clock = virtual_lab::disks(&study) == LabDrives::Modelled;
     let lab = verb.lab.then_some(clock);
     let place = AskedPlace::of(&study, &args::machines(&verb.there), lab, false);

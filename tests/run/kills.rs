@@ -44,6 +44,35 @@ pub(crate) fn killed_at_any_moment_it_resumes() {
     }
 }
 
+/// Killed as soon as it has removed something, again and again.
+pub(crate) fn what_a_clean_that_is_killed_leaves_the_next_one_removes() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    ground.write("slow.toml", SLOW);
+    kill(start_measuring(&ground));
+    let before = Log::whole(&ground);
+    let mut standing = ground.left().len();
+    assert!(standing > 1, "nothing stood");
+    while standing > 0 {
+        let mut clean = ground.program(&["clean"]);
+        let mut clean = clean
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while ground.left().len() == standing && clean.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        kill(clean);
+        let left = ground.left();
+        assert!(left.len() < standing, "{left:?}");
+        standing = left.len();
+    }
+    ground.stackrace(&["clean"]).ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+    resumes(&ground, &before, 1);
+}
+
 /// What this machine has; the stacks that only the lab has are killed there (tests/lab).
 #[expect(
     clippy::disallowed_methods,

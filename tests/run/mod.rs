@@ -506,6 +506,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         loop_devices_that_stand_are_preconditioned_once,
         killed_while_it_measures_it_can_be_cleaned_or_resumed,
         killed_at_any_moment_it_resumes,
+        what_a_clean_that_is_killed_leaves_the_next_one_removes,
         nothing_is_left_of_a_killed_ext4,
         nothing_is_left_of_a_killed_xfs,
         nothing_is_left_of_a_killed_btrfs,

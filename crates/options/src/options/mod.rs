@@ -372,6 +372,12 @@ pub struct PlanArgs {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub memory: String,
+    /// Time limit, instead of the study's
+    #[arg(long, visible_alias = "at-most", value_name = "TIME")]
+    pub time: Option<String>,
+    /// Limits of the run.
+    #[command(flatten)]
+    pub how_long: HowLong,
     /// Print JSON, for programs
     #[arg(long)]
     pub json: bool,

@@ -44,6 +44,7 @@ pub fn assignment(
         name: study.file_name().to_owned(),
         text: study.text.clone(),
         seed: study.seed,
+        decide: None,
         place: place.map(str::to_owned),
         wipe: wipe.to_vec(),
         clients: None,

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stackrace_base::event::{
-    Counted, Event, ExchangedStorage, Fact, FailureCause, PhaseObservation, Promised,
+    Counted, Decide, Event, ExchangedStorage, Fact, FailureCause, PhaseObservation, Promised,
     StorageIdentity,
 };
 use stackrace_machine::host::Output;
@@ -85,7 +85,7 @@ pub enum ExecRequest {
 }
 
 /// A study as a worker gets it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Directory where the worker may keep a journal.
     pub store: PathBuf,
@@ -104,6 +104,9 @@ pub struct Assignment {
     pub text: String,
     /// Seed of everything random.
     pub seed: u64,
+    /// The question and the limits, with what the command line says of them; `None` where only trials are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide: Option<Decide>,
     /// The level of the study's factor of places that is tried there; `None` if all of it is.
     pub place: Option<String>,
     /// Ids of disks that may be wiped there.
@@ -173,7 +176,7 @@ pub struct CleanAnswer {
 }
 
 /// Workers only execute turns; the coordinator draws their order and decides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnRequest {
     /// Check that the study can run there: [`TurnReply::Ready`]. Opens the conversation.

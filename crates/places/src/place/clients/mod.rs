@@ -22,7 +22,7 @@ use stackrace_base::event::{Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Filling, Host};
 use stackrace_remote::agent::connection::Connection;
-use stackrace_remote::agent::message::{Clients, ExecRequest, PlanAnswer};
+use stackrace_remote::agent::message::{Assignment, Clients, ExecRequest, PlanAnswer};
 use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::router::Router;
 use stackrace_remote::agent::ssh::{Remote, StopAsked, Way};
@@ -395,8 +395,11 @@ pub fn plan(
 ) -> Result<PlanAnswer, Failure> {
     let connected = ConnectedClients::connect(asked, &StopAsked::default())?;
     let (_, first) = connected.first();
-    let mut assignment = assignment(study, None, connected.store.path(), Vec::new(), &[]);
-    assignment.clients = Some(asked.clients.clone());
+    let assignment = Assignment {
+        clients: Some(asked.clients.clone()),
+        decide: Some(study.decide.clone()),
+        ..assignment(study, None, connected.store.path(), Vec::new(), &[])
+    };
     let planned = first.value::<PlanAnswer>(ExecRequest::Plan { assignment });
     // Also after a failure: the worker has had a directory there since it was connected.
     connected.put_away(observer);
