@@ -478,7 +478,7 @@ describe = "echo asked for: {size}""#;
         let told: Vec<String> = told.iter().map(|line| line.to_string()).collect();
         let words = told.iter().flat_map(|line| line.split(['"', ' ', '\'']));
         let ours: Vec<&str> = words
-            .filter(|word| word.contains("/.stackrace-") && word.ends_with("-mnt"))
+            .filter(|word| word.starts_with('/') && word.ends_with("-mnt"))
             .collect();
         assert!(
             !ours.is_empty() && ours.iter().all(|path| path.len() <= 60),

@@ -50,16 +50,16 @@ pub fn received(
     assignment: &Assignment,
 ) -> Result<(Context, Study, Study), Failure> {
     let mut study = study_file::parse(&assignment.name, assignment.text.as_bytes())?;
-    // What was given on the command line is not in the text.
+    // A seed that was given on the command line is not in the text.
     study.seed = assignment.seed;
-    if let Some(decide) = &assignment.decide {
-        study.decide = decide.clone();
-    }
     let mut part = study_file::part(&study, assignment.place.as_deref())?;
     for study in [&mut study, &mut part] {
         // What several clients measure costs more, and is told in more ways.
         if let Some(clients) = &assignment.clients {
             study_file::by_clients(study, clients);
+        }
+        if let Some(decide) = &assignment.decide {
+            study.decide.clone_from(decide);
         }
     }
     let context = Context {
