@@ -572,6 +572,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_volume_that_is_never_made_ends_with_what_the_cluster_says,
         a_class_is_refused_before_anything_is_made,
         what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels,
+        a_job_that_the_user_made_is_looked_at_used_and_stays,
         clients_are_reached_before_anything_is_tried,
         clients_measure_one_storage_at_the_same_time,
         clients_that_make_no_sense_are_refused_before_anything_is_touched,

@@ -20,9 +20,10 @@ const CLASSES: &str = study!(
 
 /// Runs what is to run in a pod on this machine; everything else goes to the server.
 const KUBECTL: &str = r#"#!/bin/sh
-PATH=REAL
+export PATH=REAL HOME=HOMEDIR KUBECONFIG=/dev/null
 case $1 in
 exec)
+    # The pod has a home of its own, too.
     while [ "$1" != -- ]; do shift; done
     shift
     exec "$@" ;;
@@ -45,7 +46,9 @@ fn with_cluster(words: &[(&str, &str)]) -> (Ground, Server) {
     ground.write("study.toml", study);
     let real = std::env::var("PATH").unwrap();
     let port = server.port.to_string();
+    let home = ground.path().join("home").display().to_string();
     let kubectl = KUBECTL.replace("REAL", &real).replace("PORT", &port);
+    let kubectl = kubectl.replace("HOMEDIR", &home);
     let kubectl = ground.write("bin/kubectl", kubectl);
     fs::set_permissions(kubectl, fs::Permissions::from_mode(0o755)).unwrap();
     (ground, server)
@@ -57,8 +60,7 @@ fn at_cluster(ground: &Ground, words: &[&str]) -> Command {
     let home = ground.path().join("home");
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", ground.path().join("bin").display());
-    program.env("PATH", path).env("HOME", &home);
-    program.env("KUBECONFIG", "/dev/null");
+    program.env("PATH", path);
     for name in ["XDG_CACHE_HOME", "XDG_STATE_HOME"] {
         program.env(name, &home);
     }
@@ -156,4 +158,29 @@ pub(crate) fn what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels() {
     // The worker there notices after a while that nobody asks it any more.
     until(|| said(&ground, &clean).code == Some(0));
     assert_eq!(server.made(), [""; 0], "something is left in the cluster");
+}
+
+pub(crate) fn a_job_that_the_user_made_is_looked_at_used_and_stays() {
+    let (ground, server) = with_cluster(&[]);
+    let planned = said(&ground, &[&["plan", "--json"], &RUN[1..]].concat());
+    let plan: Value = serde_json::from_str(&planned.ended(0).out).unwrap();
+    let manifest = plan["kubernetes_manifest"].as_str().unwrap();
+    let manifest = ground.write("job.yaml", manifest);
+    let kubectl = ground.path().join("bin/kubectl");
+    let file = format!("--filename={}", manifest.display());
+    tool(kubectl.to_str().unwrap(), &["create", &file]);
+    let all = server.made();
+    said(&ground, &RUN)
+        .ended(0)
+        .err_has("the Job meter is yours, and stays");
+    // What has no label of a run is never deleted.
+    let clean = ["clean", "--clients", "kubernetes:meter"];
+    said(&ground, &clean).ended(0);
+    assert_eq!(server.made(), all);
+    let study = fs::read_to_string(ground.path().join("study.toml")).unwrap();
+    ground.write("study.toml", study.replace("\"cheap\"", "\"slow\""));
+    said(&ground, &RUN)
+        .ended(3)
+        .err_has("has no volume of a storage class there");
+    assert_eq!(server.made(), all);
 }
