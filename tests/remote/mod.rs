@@ -5,7 +5,7 @@
 mod clients;
 mod exchanged;
 mod kills;
-mod kubernetes;
+pub(crate) mod kubernetes;
 mod mounts;
 mod moved;
 mod peers;
@@ -24,7 +24,6 @@ use crate::support::{Ground, Said, tool};
 use clients::*;
 use exchanged::*;
 use kills::*;
-use kubernetes::*;
 use mounts::*;
 use moved::*;
 use peers::*;
@@ -568,11 +567,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         nodes_of_a_slurm_allocation_are_clients,
         a_drained_node_goes_on_and_one_that_goes_down_ends_the_run_by_name,
         hosts_of_a_host_file_are_clients_of_open_mpi,
-        two_storage_classes_are_two_levels_of_one_factor,
-        a_volume_that_is_never_made_ends_with_what_the_cluster_says,
-        a_class_is_refused_before_anything_is_made,
-        what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels,
-        a_job_that_the_user_made_is_looked_at_used_and_stays,
         clients_are_reached_before_anything_is_tried,
         clients_measure_one_storage_at_the_same_time,
         clients_that_make_no_sense_are_refused_before_anything_is_touched,

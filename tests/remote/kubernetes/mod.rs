@@ -54,7 +54,7 @@ fn with_cluster(words: &[(&str, &str)]) -> (Ground, Server) {
     (ground, server)
 }
 
-/// The program as somebody who reaches the cluster.
+/// The program of a user who reaches the cluster.
 fn at_cluster(ground: &Ground, words: &[&str]) -> Command {
     let mut program = ground.program(words);
     let home = ground.path().join("home");
@@ -73,10 +73,10 @@ fn said(ground: &Ground, words: &[&str]) -> Said {
 
 const RUN: [&str; 4] = ["run", "study.toml", "--clients", "kubernetes:meter"];
 
-pub(crate) fn two_storage_classes_are_two_levels_of_one_factor() {
+fn two_storage_classes_are_two_levels_of_one_factor() {
     let (ground, server) = with_cluster(&[]);
     let run = said(&ground, &RUN);
-    // The volumes of this class stay, and nobody would see that they cost money.
+    // The volumes of this class stay, and must be told: they may cost money.
     run.ended(0)
         .err_has("the volume pvc-of-cheap stays")
         .err_has("kubectl delete persistentvolume pvc-of-cheap");
@@ -99,7 +99,7 @@ pub(crate) fn two_storage_classes_are_two_levels_of_one_factor() {
     );
 }
 
-pub(crate) fn a_volume_that_is_never_made_ends_with_what_the_cluster_says() {
+fn a_volume_that_is_never_made_ends_with_what_the_cluster_says() {
     let (ground, server) = with_cluster(&[("\"cheap\"", "\"slow\"")]);
     said(&ground, &RUN)
         .ended(4)
@@ -109,7 +109,7 @@ pub(crate) fn a_volume_that_is_never_made_ends_with_what_the_cluster_says() {
     assert_eq!(server.made(), [""; 0], "something is left in the cluster");
 }
 
-pub(crate) fn a_class_is_refused_before_anything_is_made() {
+fn a_class_is_refused_before_anything_is_made() {
     let (ground, server) = with_cluster(&[("\"cheap\"", "\"chaep\"")]);
     said(&ground, &RUN)
         .ended(3)
@@ -123,7 +123,7 @@ pub(crate) fn a_class_is_refused_before_anything_is_made() {
     assert_eq!(server.changes(), [""; 0]);
 }
 
-pub(crate) fn what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels() {
+fn what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels() {
     let (ground, server) = with_cluster(&[("100 ms", "60 s")]);
     let mut running = at_cluster(&ground, &RUN)
         .stdout(Stdio::null())
@@ -155,12 +155,12 @@ pub(crate) fn what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels() {
         listed.out
     );
     assert_eq!(server.made(), all);
-    // The worker there notices after a while that nobody asks it any more.
+    // The worker there notices after a while that nothing asks it any more.
     until(|| said(&ground, &clean).code == Some(0));
     assert_eq!(server.made(), [""; 0], "something is left in the cluster");
 }
 
-pub(crate) fn a_job_that_the_user_made_is_looked_at_used_and_stays() {
+fn a_job_that_the_user_made_is_looked_at_used_and_stays() {
     let (ground, server) = with_cluster(&[]);
     let planned = said(&ground, &[&["plan", "--json"], &RUN[1..]].concat());
     let plan: Value = serde_json::from_str(&planned.ended(0).out).unwrap();
@@ -183,4 +183,15 @@ pub(crate) fn a_job_that_the_user_made_is_looked_at_used_and_stays() {
         .ended(3)
         .err_has("has no volume of a storage class there");
     assert_eq!(server.made(), all);
+}
+
+/// The tests of this file.
+pub(crate) fn tests() -> Vec<needs::Test> {
+    needs::tests![
+        two_storage_classes_are_two_levels_of_one_factor,
+        a_volume_that_is_never_made_ends_with_what_the_cluster_says,
+        a_class_is_refused_before_anything_is_made,
+        what_a_killed_run_left_in_a_cluster_is_deleted_by_its_labels,
+        a_job_that_the_user_made_is_looked_at_used_and_stays,
+    ]
 }

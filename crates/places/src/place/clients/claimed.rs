@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::cluster::{Claim, Class, Cluster, Event, Pod};
-use super::launcher::{self, JobVolume};
+use super::cluster::{Claim, Cluster, ClusterEvent, Pod, StorageClass};
+use super::launcher::{self, JobVolume, job_of};
 use crate::place::machine_options::{ClientsOptions, SshOptions};
 use crate::place::workers::interrupted;
 use stackrace_base::event::Fact;
@@ -88,7 +88,7 @@ fn of_class(claim: &StorageClaim) -> String {
 /// It names one, and `started` is not the Job of a cluster.
 pub fn check(study: &Study, started: Option<&str>) -> Result<(), Failure> {
     let named = study.configurations.iter().find(|it| has_claim(it));
-    match (named, started.and_then(super::job_of)) {
+    match (named, started.and_then(job_of)) {
         (Some(configuration), None) => Err(Failure::usage(format!(
             "{} is a volume of a storage class, and only a Kubernetes cluster makes those",
             configuration.name
@@ -106,7 +106,7 @@ impl ClaimedJob {
     pub(super) fn of(study: &Study, started: &str, sudo: bool) -> Result<Option<Self>, Failure> {
         check(study, Some(started))?;
         let claims = claims(study)?;
-        let job = super::job_of(started).filter(|_| !claims.is_empty());
+        let job = job_of(started).filter(|_| !claims.is_empty());
         let Some(job) = job else {
             return Ok(None);
         };
@@ -153,6 +153,7 @@ impl ClaimedJob {
                 self.job
             )));
         }
+        // Before anything is made: a misspelt class is waited for in vain.
         let classes = cluster.classes();
         let ours = there.is_none();
         if ours {
@@ -184,13 +185,13 @@ impl ClaimedJob {
     }
 
     /// Refuses classes that the cluster does not have; one that does not let them be listed is asked for each.
-    fn check_classes(&self, known: Option<&[Class]>) -> Result<(), Failure> {
+    fn check_classes(&self, known: Option<&[StorageClass]>) -> Result<(), Failure> {
         let Some(known) = known else { return Ok(()) };
         let is_there = |claim: &&StorageClaim| known.iter().any(|it| it.name() == claim.class);
         let Some(claim) = self.claims.iter().find(|claim| !is_there(claim)) else {
             return Ok(());
         };
-        let names: Vec<&str> = known.iter().map(Class::name).collect();
+        let names: Vec<&str> = known.iter().map(StorageClass::name).collect();
         let names = match names.is_empty() {
             true => "it has none".to_owned(),
             false => format!("it has {}", names.join(", ")),
@@ -227,7 +228,7 @@ impl ClaimedJob {
     }
 
     /// Says which volume was not made, or that the pod does not run, and what the cluster says of it.
-    fn not_ready(&self, pod: Option<&Pod>, claims: &[Claim], events: &[Event]) -> Failure {
+    fn not_ready(&self, pod: Option<&Pod>, claims: &[Claim], events: &[ClusterEvent]) -> Failure {
         let name = pod.map(Pod::name);
         let of_pod = |claim: &StorageClaim| {
             let named = pod.and_then(|pod| pod.claim_at(&claim.path));
@@ -237,6 +238,7 @@ impl ClaimedJob {
             let named = of_pod(claim);
             claims.iter().any(|it| it.name() == named && it.is_bound())
         };
+        // A pod waits for all its volumes, so the first that is missing is the reason.
         let unbound = self.claims.iter().find(|claim| !is_bound(claim));
         let within = |claim: &StorageClaim| unit::whole_time(claim.within_ns);
         let mut about: BTreeSet<String> = name.map(str::to_owned).into_iter().collect();
@@ -284,13 +286,19 @@ impl ClaimedJob {
     }
 
     /// Looks whether the pod really has what the study names, and what it is.
-    fn granted(&self, pod: &Pod, claims: &[Claim], classes: &[Class]) -> Result<Granted, Failure> {
+    fn granted(
+        &self,
+        pod: &Pod,
+        claims: &[Claim],
+        classes: &[StorageClass],
+    ) -> Result<Granted, Failure> {
         let mut granted = Granted {
             facts: vec![Fact::new("pod", pod.name())],
             kept: Vec::new(),
         };
         let node = pod.node().map(|node| Fact::new("node of the pod", node));
         granted.facts.extend(node);
+        // A Job of the user's may have been made for another study.
         for asked in &self.claims {
             let named = pod.claim_at(&asked.path).unwrap_or_default();
             let claim = claims.iter().find(|claim| claim.name() == named);
@@ -330,8 +338,9 @@ impl ClaimedJob {
 }
 
 /// The last that was said for each reason of each object, newest first.
-fn last_of_each(events: &[Event], about: &BTreeSet<String>) -> Vec<String> {
-    let mut newest: Vec<&Event> = events.iter().filter(|it| about.contains(it.of())).collect();
+fn last_of_each(events: &[ClusterEvent], about: &BTreeSet<String>) -> Vec<String> {
+    let mut newest: Vec<&ClusterEvent> =
+        events.iter().filter(|it| about.contains(it.of())).collect();
     newest.sort_by_key(|event| std::cmp::Reverse(event.at()));
     let mut known = BTreeSet::new();
     newest.retain(|event| known.insert((event.of(), &event.reason)));
@@ -382,6 +391,7 @@ impl UpJob {
             let (what, next) = left.into_parts();
             observer.warn(&what, &next);
         }
+        // Nothing else tells that they are there, and cost money.
         for (class, volume) in &self.granted.kept {
             let what = format!(
                 "the volume {volume} stays: the storage class {class} keeps what is in its volumes (reclaimPolicy: Retain)"
@@ -404,7 +414,7 @@ impl LeftJob {
     /// # Errors
     /// The cluster cannot be asked.
     pub fn of(options: ClientsOptions<'_>, ssh: &SshOptions<'_>) -> Result<Option<Self>, Failure> {
-        let Some(job) = options.started.and_then(super::job_of) else {
+        let Some(job) = options.started.and_then(job_of) else {
             return Ok(None);
         };
         let cluster = Cluster::new();
@@ -412,13 +422,13 @@ impl LeftJob {
             return Ok(None);
         }
         // The pod of a volume that was never made does not run.
-        let ways = match cluster.pods(job)?.iter().any(Pod::runs) {
-            true => super::ways(options, ssh)?,
-            false => None,
+        let ways = match (options.started, cluster.pods(job)?.iter().any(Pod::runs)) {
+            (Some(started), true) => launcher::launched(started, options, ssh)?.ways,
+            _ => Vec::new(),
         };
         Ok(Some(Self {
             job: job.to_owned(),
-            ways: ways.unwrap_or_default(),
+            ways,
         }))
     }
 
@@ -442,181 +452,4 @@ impl LeftJob {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::place::clients::manifest;
-    use serde_json::json;
-    use stackrace_run::prepare::study_file;
-
-    fn study(factor: &str, dir: &str) -> Study {
-        let text = format!(
-            "title = \"t\"\n[factors]\n{factor}\n[[stack]]\ndir = {{ {dir} }}\n[[workload]]\n\
-             files = {{ count = 4 }}\n[decide]\nrounds-at-most = 3\n"
-        );
-        study_file::parse("t.toml", text.as_bytes()).unwrap()
-    }
-
-    const TWO: &str = "class = [\"fast\", \"cheap\"]";
-    const EACH: &str = "path = \"/mnt/{class}\", storage-class = \"{class}\", claim = \"10 GiB\"";
-
-    fn refused(study: &Study, started: Option<&str>) -> String {
-        let checked = check(study, started)
-            .and_then(|()| ClaimedJob::of(study, started.unwrap_or_default(), false));
-        checked.map(drop).unwrap_err().render()
-    }
-
-    #[test]
-    fn each_class_gets_a_volume_of_its_own_in_one_pod() {
-        let options = ClientsOptions {
-            started: Some("kubernetes:meter"),
-            ..ClientsOptions::default()
-        };
-        let job = manifest(&mut study(TWO, EACH), options).unwrap().unwrap();
-        assert!(job.made_by_run);
-        for part in [
-            "completions: 1",
-            "name: storage-1, mountPath: \"/mnt/fast\"",
-            "name: storage-2, mountPath: \"/mnt/cheap\"",
-            "storageClassName: \"cheap\"",
-        ] {
-            assert!(job.text.contains(part), "{part}: {}", job.text);
-        }
-    }
-
-    #[test]
-    fn a_class_is_refused_where_no_cluster_makes_volumes() {
-        for elsewhere in [None, Some("ssh:a,b"), Some("srun")] {
-            let said = refused(&study(TWO, EACH), elsewhere);
-            assert!(
-                said.contains("fast is a volume of a storage class"),
-                "{said}"
-            );
-            assert!(said.contains("--clients kubernetes:meter"), "{said}");
-        }
-        assert!(check(&study(TWO, "path = \"/srv/{class}\""), None).is_ok());
-    }
-
-    #[test]
-    fn volumes_that_one_pod_cannot_have_are_refused() {
-        let job = Some("kubernetes:meter");
-        let one_path = EACH.replace("/mnt/{class}", "/mnt/x");
-        let said = refused(&study(TWO, &one_path), job);
-        assert!(said.contains("would both be at /mnt/x"), "{said}");
-        let clients = format!("{TWO}\nclients = [1, 2]");
-        let said = refused(&study(&clients, EACH), job);
-        assert!(said.contains("ReadWriteOnce"), "{said}");
-        let said = refused(&study(TWO, EACH), Some("kubernetes:Meter"));
-        assert!(said.contains("no such name"), "{said}");
-    }
-
-    fn parsed<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
-        serde_json::from_value(value).unwrap()
-    }
-
-    fn job() -> ClaimedJob {
-        let made = ClaimedJob::of(&study(TWO, EACH), "kubernetes:meter", false);
-        made.unwrap().unwrap()
-    }
-
-    /// The pod of the Job; its first volume as a claim of this name.
-    fn pod(phase: &str) -> Pod {
-        parsed(json!({
-            "metadata": {"name": "meter-0-x"},
-            "spec": {
-                "nodeName": "n1",
-                "volumes": [
-                    {"name": "storage-1", "ephemeral": {"volumeClaimTemplate": {}}},
-                    {"name": "storage-2", "persistentVolumeClaim": {"claimName": "mine"}}
-                ],
-                "containers": [{"volumeMounts": [
-                    {"name": "storage-1", "mountPath": "/mnt/fast"},
-                    {"name": "storage-2", "mountPath": "/mnt/cheap"}
-                ]}]
-            },
-            "status": {"phase": phase}
-        }))
-    }
-
-    fn claim(name: &str, class: &str, phase: &str) -> Claim {
-        parsed(json!({
-            "metadata": {"name": name},
-            "spec": {"storageClassName": class, "volumeName": format!("pv-{name}")},
-            "status": {"phase": phase, "capacity": {"storage": "10Gi"}}
-        }))
-    }
-
-    #[test]
-    fn a_claim_that_is_not_bound_is_told_with_what_the_cluster_said_last() {
-        let event = |name: &str, reason: &str, at: &str, message: &str| {
-            parsed::<Event>(json!({
-                "involvedObject": {"kind": "PersistentVolumeClaim", "name": name},
-                "reason": reason, "message": message, "lastTimestamp": at
-            }))
-        };
-        let events = [
-            event(
-                "meter-0-x-storage-1",
-                "ProvisioningFailed",
-                "2026-01-01T00:00:02Z",
-                "no room",
-            ),
-            event(
-                "meter-0-x-storage-1",
-                "ProvisioningFailed",
-                "2026-01-01T00:00:01Z",
-                "busy",
-            ),
-            event(
-                "other",
-                "ProvisioningFailed",
-                "2026-01-01T00:00:03Z",
-                "not ours",
-            ),
-        ];
-        let claims = [
-            claim("meter-0-x-storage-1", "fast", "Pending"),
-            claim("mine", "cheap", "Bound"),
-        ];
-        let said = job()
-            .not_ready(Some(&pod("Pending")), &claims, &events)
-            .render();
-        for part in [
-            "no volume of the storage class fast in 5 min",
-            "PersistentVolumeClaim meter-0-x-storage-1: ProvisioningFailed: no room",
-            "next: kubectl describe storageclass fast",
-            "bound-within",
-        ] {
-            assert!(said.contains(part), "{part}: {said}");
-        }
-        assert!(
-            !said.contains("busy") && !said.contains("not ours"),
-            "{said}"
-        );
-        let said = job().not_ready(None, &[], &[]).render();
-        assert!(said.contains("no pod of the Job meter"), "{said}");
-        assert!(said.contains("no event that says why"), "{said}");
-    }
-
-    #[test]
-    fn a_pod_with_a_volume_of_another_class_is_not_measured() {
-        let classes: Vec<Class> = parsed(json!([
-            {"metadata": {"name": "fast"}, "provisioner": "csi.example", "reclaimPolicy": "Retain"},
-        ]));
-        let fast = claim("meter-0-x-storage-1", "fast", "Bound");
-        let right = [fast, claim("mine", "cheap", "Bound")];
-        let granted = job().granted(&pod("Running"), &right, &classes).unwrap();
-        let told: Vec<&str> = granted.facts.iter().map(|fact| &*fact.value).collect();
-        let of_fast = "pv-meter-0-x-storage-1, 10Gi at /mnt/fast, made by csi.example";
-        assert!(told.contains(&of_fast), "{told:?}");
-        // The class keeps the volume: it must be told when its claim goes.
-        let kept = ("fast".to_owned(), "pv-meter-0-x-storage-1".to_owned());
-        assert_eq!(granted.kept, [kept]);
-        let slow = [
-            claim("meter-0-x-storage-1", "fast", "Bound"),
-            claim("mine", "slow", "Bound"),
-        ];
-        let refused = job().granted(&pod("Running"), &slow, &classes);
-        let said = refused.map(drop).unwrap_err().render();
-        assert!(said.contains("storage class slow there"), "{said}");
-    }
-}
+mod tests;

@@ -83,8 +83,9 @@ impl Cluster {
     }
 
     /// Storage classes; `None` if the user may not list them, who may still use them.
-    pub(super) fn classes(&self) -> Option<Vec<Class>> {
-        let listed = self.read::<Listed<Class>>(&["storageclasses"]);
+    pub(super) fn classes(&self) -> Option<Vec<StorageClass>> {
+        // They belong to no namespace, which many users may not look beyond.
+        let listed = self.read::<Listed<StorageClass>>(&["storageclasses"]);
         listed.ok().map(|listed| listed.items)
     }
 
@@ -103,8 +104,8 @@ impl Cluster {
     }
 
     /// Events of the user's namespace.
-    pub(super) fn events(&self) -> Result<Vec<Event>, Failure> {
-        let listed: Listed<Event> = self.read(&["events"])?;
+    pub(super) fn events(&self) -> Result<Vec<ClusterEvent>, Failure> {
+        let listed: Listed<ClusterEvent> = self.read(&["events"])?;
         Ok(listed.items)
     }
 
@@ -133,7 +134,14 @@ impl Cluster {
     pub(super) fn delete(&self, job: &str) -> Result<Vec<String>, Failure> {
         let objects = self.ours(job)?;
         if !objects.is_empty() {
-            let words = ["delete", KINDS, &of_job(job), DELETED_WITHIN];
+            // With the Job goes its pod, and with that its claims: what is gone by then was meant to go.
+            let words = [
+                "delete",
+                "--ignore-not-found",
+                KINDS,
+                &of_job(job),
+                DELETED_WITHIN,
+            ];
             let deleted = self.said(&words, "");
             deleted.map_err(|failure| {
                 let (why, _) = failure.into_parts();
@@ -163,7 +171,7 @@ struct Metadata {
     creation_timestamp: Option<String>,
 }
 
-/// A Job.
+/// A Job, as far as it says who made it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Job {
     metadata: Metadata,
@@ -177,10 +185,10 @@ impl Job {
     }
 }
 
-/// A storage class.
+/// A kind of volume that the cluster makes, with the driver that makes it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Class {
+pub(super) struct StorageClass {
     metadata: Metadata,
     /// The driver that makes its volumes.
     pub provisioner: String,
@@ -188,7 +196,7 @@ pub(super) struct Class {
     reclaim_policy: Option<String>,
 }
 
-impl Class {
+impl StorageClass {
     pub(super) fn name(&self) -> &str {
         &self.metadata.name
     }
@@ -199,7 +207,7 @@ impl Class {
     }
 }
 
-/// A pod.
+/// A pod with its volumes, and how far it has come.
 #[derive(Debug, Deserialize)]
 pub(super) struct Pod {
     metadata: Metadata,
@@ -369,7 +377,7 @@ impl Claim {
 /// Something that happened in the cluster.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Event {
+pub(super) struct ClusterEvent {
     metadata: Metadata,
     involved_object: Involved,
     /// One word for it.
@@ -386,7 +394,7 @@ struct Involved {
     name: String,
 }
 
-impl Event {
+impl ClusterEvent {
     /// Name of the object that it happened to.
     pub(super) fn of(&self) -> &str {
         &self.involved_object.name
@@ -394,6 +402,7 @@ impl Event {
 
     /// When it last happened, in a form that sorts by time.
     pub(super) fn at(&self) -> &str {
+        // Which of them a cluster fills in depends on its version.
         let newer = self
             .last_timestamp
             .as_deref()

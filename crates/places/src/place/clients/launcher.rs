@@ -81,6 +81,11 @@ pub(super) fn launched(
     Ok(Launched { names, ways })
 }
 
+/// Name of the Job whose pods are clients; `None` if they are no pods.
+pub(super) fn job_of(started: &str) -> Option<&str> {
+    started.strip_prefix("kubernetes:")
+}
+
 /// Words that run the words behind them on one machine.
 fn prefix(launcher: &str, name: &str) -> Vec<String> {
     let words: &[&str] = match launcher {

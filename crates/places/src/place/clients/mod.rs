@@ -20,7 +20,7 @@ use crate::place::taken;
 use crate::place::worker_store::WorkerStore;
 use crate::place::workers::{PlacesRun, ReadyPlace, assignment, not_reached};
 use claimed::ClaimedJob;
-use launcher::{JobVolume, Launched};
+use launcher::{JobVolume, Launched, job_of};
 use stackrace_base::event::{Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Filling, Host};
@@ -68,11 +68,6 @@ pub struct AskedClients {
     claimed: Option<ClaimedJob>,
     /// What is known of the pods, for the record.
     facts: Vec<Fact>,
-}
-
-/// Name of the Job whose pods are clients; `None` if they are no pods.
-fn job_of(started: &str) -> Option<&str> {
-    started.strip_prefix("kubernetes:")
 }
 
 /// Returns the clients that the command line names; `None` if it names none.
