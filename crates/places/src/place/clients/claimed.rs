@@ -269,7 +269,7 @@ impl ClaimedJob {
             (None, Some(name)) => (
                 format!("all volumes are there, and the pod {name} does not run"),
                 format!(
-                    "if it needs another image or node: stackrace plan STUDY --clients kubernetes:{}, change the Job, and kubectl apply -f it before the run",
+                    "if it needs another image or node, change the Job that this prints, and kubectl apply -f it before the run: stackrace plan STUDY --clients kubernetes:{}",
                     self.job
                 ),
             ),
@@ -315,7 +315,7 @@ impl ClaimedJob {
                     pod.name()
                 ))
                 .next(format!(
-                    "stackrace plan STUDY --clients kubernetes:{} prints a Job that fits; without a Job of that name the run makes it",
+                    "kubectl delete job {}: the run then makes one that fits",
                     self.job
                 )));
             };
