@@ -44,7 +44,7 @@ fn with_cluster(words: &[(&str, &str)]) -> (Ground, Server) {
         study = study.replace(from, to);
     }
     ground.write("study.toml", study);
-    let real = std::env::var("PATH").unwrap();
+    let real = search_path();
     let port = server.port.to_string();
     let home = ground.path().join("home").display().to_string();
     let kubectl = KUBECTL.replace("REAL", &real).replace("PORT", &port);
@@ -54,11 +54,20 @@ fn with_cluster(words: &[(&str, &str)]) -> (Ground, Server) {
     (ground, server)
 }
 
+/// Where this machine's own programs are looked for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tool of the test stands before them"
+)]
+fn search_path() -> String {
+    std::env::var("PATH").unwrap()
+}
+
 /// The program of a user who reaches the cluster.
 fn at_cluster(ground: &Ground, words: &[&str]) -> Command {
     let mut program = ground.program(words);
     let home = ground.path().join("home");
-    let path = std::env::var("PATH").unwrap();
+    let path = search_path();
     let path = format!("{}:{path}", ground.path().join("bin").display());
     program.env("PATH", path);
     for name in ["XDG_CACHE_HOME", "XDG_STATE_HOME"] {
