@@ -83,6 +83,7 @@ fn main() -> ExitCode {
         needs::group("record", record::tests()),
         needs::group("refusals", refusals::tests()),
         needs::group("remote", remote::tests()),
+        needs::group("remote::kubernetes", remote::kubernetes::tests()),
         needs::group("replay", replay::tests()),
         needs::group("run", run::tests()),
         needs::group("says", says::tests()),

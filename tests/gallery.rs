@@ -81,6 +81,43 @@ fn the_kept_logs_become_a_site_with_a_page_and_a_log_for_each() {
     }
 }
 
+/// Fields of a value as the page of the format writes them: `runs[].log`. What is named by the user has no fields.
+fn fields(value: &Value, within: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) if within != "files" => {
+            for (name, value) in object {
+                let name = match within {
+                    "" => name.clone(),
+                    _ => format!("{within}.{name}"),
+                };
+                fields(value, &name, found);
+                found.insert(name);
+            }
+        }
+        Value::Array(all) => {
+            let within = format!("{within}[]");
+            all.iter().for_each(|value| fields(value, &within, found));
+        }
+        _ => {}
+    }
+}
+
+fn the_page_of_the_format_has_every_field_of_the_list_and_no_other() {
+    let ground = ground();
+    made(&ground).ended(0);
+    let mut written = BTreeSet::new();
+    fields(&catalogue(&ground), "", &mut written);
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/formats/gallery.md");
+    let page = fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let told: BTreeSet<String> = rows
+        .map(|row| row.split('`').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(told, written);
+    let version = format!("Format {}.", catalogue(&ground)["gallery"]);
+    assert!(page.contains(&version), "the page lacks: {version}");
+}
+
 fn a_second_time_only_what_was_made_is_replaced() {
     let ground = ground();
     made(&ground).ended(0);
@@ -296,6 +333,7 @@ fn a_checked_directory_is_placed_in_a_gallery_or_it_is_said_why_not() {
 pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         the_kept_logs_become_a_site_with_a_page_and_a_log_for_each,
+        the_page_of_the_format_has_every_field_of_the_list_and_no_other,
         a_second_time_only_what_was_made_is_replaced,
         a_file_of_somebody_else_is_never_replaced,
         a_site_that_was_half_written_when_it_was_killed_is_written_again,

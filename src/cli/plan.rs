@@ -8,7 +8,7 @@ use super::run::time;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::variable::variable;
-use stackrace_places::place::clients;
+use stackrace_places::place::clients::{self, JobManifest, claimed};
 use stackrace_places::place::lab_guests;
 use stackrace_places::place::lab_guests::needs;
 use stackrace_places::place::options::AskedPlace;
@@ -82,17 +82,18 @@ pub(super) fn asked(
     let lab = verb.lab.then_some(clock);
     let place = AskedPlace::of(&study, &args::machines(&verb.there), lab, false);
     setting.typed.check(place)?;
+    claimed::check(&study, args::clients(&verb.there.clients).started)?;
     Ok((study, place, memory_bytes))
 }
 
 /// Shows the plan for a place where guests have so many bytes of memory; before it, the manifest of the Job in which
-/// clients will run, which the user starts.
+/// clients will run.
 fn show(
     setting: &Setting,
     study: &Study,
     verb: &PlanArgs,
     (place, memory_bytes): (AskedPlace, u64),
-    manifest: Option<String>,
+    manifest: Option<JobManifest>,
 ) -> Result<u8, Failure> {
     let session = &setting.session;
     let mut plan = match place {
@@ -120,14 +121,18 @@ fn show(
         let mut json = serde_json::to_value(&plan).unwrap_or_default();
         // One document: what reads it sees the manifest as a value.
         if let Some(manifest) = manifest {
-            json["kubernetes_manifest"] = manifest.into();
+            json["kubernetes_manifest"] = manifest.text.into();
         }
         print_data(format!("{json:#}\n").as_bytes());
     } else {
         if let Some(manifest) = manifest {
-            say(&format!(
-                "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
-            ));
+            let head = match manifest.made_by_run {
+                true => {
+                    "# The run makes this Job and deletes it. To change it, kubectl apply -f your own before"
+                }
+                false => "# Before the run: kubectl apply -f - with this Job",
+            };
+            say(&format!("{head}\n{}\n", manifest.text));
         }
         say(&format!(
             "{}{}{}",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Host, HostError};
 use stackrace_places::place::clients;
+use stackrace_places::place::clients::claimed::LeftJob;
 use stackrace_places::place::machine_options::{MachineOptions, unable};
 use stackrace_places::place::shell::store;
 use stackrace_places::place::ssh::machines;
@@ -31,6 +32,9 @@ pub(crate) fn clean(
 ) -> Result<CleanAnswer, Failure> {
     if options.agentless {
         return shells(context, options, list, allow_commands);
+    }
+    if let Some(job) = LeftJob::of(options.clients, &options.ssh)? {
+        return of_job(&job, list);
     }
     let firsts = match clients::ways(options.clients, &options.ssh)? {
         Some(clients) => clients,
@@ -61,6 +65,24 @@ pub(crate) fn clean(
         one.of_first(&remote, &peers, list).map_err(unable)?;
         one.forget(&peers, list).map_err(unable)?;
         tally.add(of_many(firsts.len(), &remote.to(), one.0));
+    }
+    Ok(tally.0)
+}
+
+/// Deletes the Job that a run made in a cluster, unless that run goes on.
+fn of_job(job: &LeftJob, list: bool) -> Result<CleanAnswer, Failure> {
+    let mut tally = Tally::default();
+    // What a dead run left in its pod goes with the pod: only a run that goes on keeps it.
+    let asked = if list { &[][..] } else { &job.ways };
+    for way in asked {
+        let router = Router::new(Duration::ZERO);
+        let remote = Remote::connect(way, &router, 1)
+            .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
+        tally.of_first(&remote, &[], false).map_err(unable)?;
+    }
+    match tally.0.left {
+        true => tally.left(job.in_use()),
+        false => tally.0.lines.extend(job.clean(list)?),
     }
     Ok(tally.0)
 }

@@ -49,6 +49,18 @@ test("no page scrolls sideways on a phone, light or dark", async () => {
   }
 });
 
+test("on paper nothing asks for a click, and no frame is torn by a page break", async () => {
+  const page = await visit(chrome, server.link);
+  await page.goto(at(pages[1]));
+  const click = page.getByText("click it for its trial").first();
+  assert.ok(await click.isVisible());
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await click.isVisible(), false);
+  const frame = await page.evaluate(() => getComputedStyle(document.querySelector(".hero")).borderTopWidth);
+  assert.equal(frame, "0px");
+  await content(page);
+});
+
 // Boxes of the texts of each chart, and of the charts within their frames.
 const collisions = () => {
   const found = [];

@@ -5,6 +5,7 @@
 mod clients;
 mod exchanged;
 mod kills;
+pub(crate) mod kubernetes;
 mod mounts;
 mod moved;
 mod peers;

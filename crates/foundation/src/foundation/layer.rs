@@ -122,6 +122,19 @@ pub const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of
 /// Layers as a study writes them, one line each, bottom up.
 pub type TriedStack = &'static [&'static str];
 
+/// A volume that a cluster makes of one of its storage classes, and mounts into the pod that measures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageClaim {
+    /// Name of the class.
+    pub class: String,
+    /// Bytes that are asked for.
+    pub bytes: u64,
+    /// The directory at which the pod has it.
+    pub path: PathBuf,
+    /// Time that the cluster has to make it, ns.
+    pub within_ns: u64,
+}
+
 /// A command that a study gives to a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerCommand<'a> {
@@ -219,6 +232,10 @@ pub trait Layer: Send + Sync {
     }
     /// The directory of the user's that it measures as it is; `None` if it makes something.
     fn existing_directory(&self) -> Option<&Path> {
+        None
+    }
+    /// The volume of a storage class that the directory is to be; `None` if it is there by itself.
+    fn claim(&self) -> Option<&StorageClaim> {
         None
     }
     /// Directory in which it needs disk, and the bytes; an empty path is the site's scratch directory.

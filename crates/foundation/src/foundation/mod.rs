@@ -40,7 +40,8 @@ pub use gives::{
 pub use identity::Identity;
 pub use inspection::Inspection;
 pub use layer::{
-    FileData, LaidOutData, Layer, LayerCommand, LayerKind, ON_A_DISK, ON_TWO_DISKS, TriedStack,
+    FileData, LaidOutData, Layer, LayerCommand, LayerKind, ON_A_DISK, ON_TWO_DISKS, StorageClaim,
+    TriedStack,
 };
 pub use parts::{Mounted, Movable, StackParts};
 pub use setup::{Memory, Setup};

@@ -1,8 +1,8 @@
 //! Whether layers fit on each other.
 
 use stackrace_foundation::foundation::{
-    Below, CutOf, Danger, GivesKind, Identity, Inspection, LaidOutData, Layer, StackError, Takes,
-    guard,
+    Below, CutOf, Danger, GivesKind, Identity, Inspection, LaidOutData, Layer, StackError,
+    StorageClaim, Takes, guard,
 };
 use stackrace_machine::host::{Host, HostError, LabDisk, Needs};
 use std::ops::RangeInclusive;
@@ -126,6 +126,11 @@ impl Stack {
             [only] => only.existing_directory().map(Path::to_owned),
             _ => None,
         }
+    }
+
+    /// The volume of a storage class that it needs; `None` if it needs none.
+    pub fn claim(&self) -> Option<&StorageClaim> {
+        self.layers.iter().find_map(|layer| layer.claim())
     }
 
     /// Number of machines it needs.

@@ -2,12 +2,21 @@
 
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{ShownPath, bytes};
 use stackrace_foundation::foundation::{
-    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes, block, line,
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, StorageClaim, Takes,
+    block, line,
 };
 use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
+
+/// Settings of a volume that Kubernetes makes.
+const CLASS: &str = "storage-class";
+const CLAIM: &str = "claim";
+const BOUND_WITHIN: &str = "bound-within";
+
+/// Most characters of a name of Kubernetes.
+const NAME_MAX: usize = 253;
 
 /// An existing directory.
 pub(super) const KIND: LayerKind = LayerKind {
@@ -20,6 +29,17 @@ pub(super) const KIND: LayerKind = LayerKind {
             "",
             "Bytes per second that the network line to the storage carries, if you know: \"1.25 GB\" is 10 Gbit/s. The audit says when it was full.",
         ),
+        SettingDoc::text(
+            CLASS,
+            "",
+            "The StorageClass of Kubernetes that the directory is a volume of: made for the run, mounted at `path` into its pod (--clients kubernetes:JOB), deleted afterwards.",
+        ),
+        SettingDoc::bytes(CLAIM, "", "Size of that volume."),
+        SettingDoc::time(
+            BOUND_WITHIN,
+            "5 min",
+            "Longest that the cluster may take to make it and to start the pod.",
+        ),
     ],
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
@@ -29,6 +49,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     shapes: &[
         &["dir = { path = \"/tmp\" }"],
         &["dir = { path = \"/tmp\", line = \"1.25 GB\" }"],
+        &["dir = { path = \"/tmp\", storage-class = \"fast\", claim = \"10 GiB\" }"],
     ],
     ..LayerKind::EMPTY
 };
@@ -37,6 +58,8 @@ struct Dir {
     path: PathBuf,
     /// Rate of the line to the storage, B/s.
     line: Option<u64>,
+    /// The volume that it is; `None` if it is there by itself.
+    claim: Option<StorageClaim>,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
@@ -50,6 +73,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     match settings.optional_text("path")? {
         Some(path) if !path.is_empty() => Ok(Box::new(Dir {
+            claim: claim(settings, Path::new(&path))?,
             path: path.into(),
             line,
         })),
@@ -61,13 +85,72 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
 }
 
+/// The volume that a study asks for.
+fn claim(settings: &Settings, path: &Path) -> Result<Option<StorageClaim>, Refusal> {
+    let class = settings.optional_text(CLASS)?;
+    let bytes = settings.optional_bytes(CLAIM)?;
+    let Some(class) = class else {
+        let mut unused = [CLAIM, BOUND_WITHIN].into_iter();
+        return match unused.find(|name| settings.given(name)) {
+            None => Ok(None),
+            Some(name) => Err(settings.refuse(
+                name,
+                format!("{name} goes with {CLASS}, which makes the volume"),
+                format!("write {CLASS} = \"standard\" beside it, or leave {name} out"),
+            )),
+        };
+    };
+    let sign = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit();
+    let inner = class.chars().all(|it| sign(it) || it == '-' || it == '.');
+    if !(inner && class.starts_with(sign) && class.ends_with(sign) && class.len() <= NAME_MAX) {
+        return Err(settings.refuse(
+            CLASS,
+            "Kubernetes has no such name for a storage class",
+            "kubectl get storageclass names those there are",
+        ));
+    }
+    // A pod has its volumes where its image says nothing of other directories.
+    if !path.is_absolute() || path.parent().is_none() {
+        return Err(settings.refuse(
+            "path",
+            "a pod has its volume at an absolute path below /",
+            "write path = \"/mnt/fast\"",
+        ));
+    }
+    match bytes {
+        Some(bytes) if bytes > 0 => Ok(Some(StorageClaim {
+            class,
+            bytes,
+            path: path.to_owned(),
+            within_ns: settings.lasting_ns(BOUND_WITHIN)?,
+        })),
+        _ => Err(settings.refuse(
+            CLAIM,
+            format!("{CLASS} makes a volume, and {CLAIM} does not say how large"),
+            format!("write {CLAIM} = \"10 GiB\""),
+        )),
+    }
+}
+
 impl Layer for Dir {
     fn of_kind(&self) -> &'static LayerKind {
         &KIND
     }
 
     fn describe_asked(&self) -> String {
-        format!("the directory {}", self.path.shown())
+        let path = self.path.shown();
+        match &self.claim {
+            None => format!("the directory {path}"),
+            Some(claim) => format!(
+                "a volume of the storage class {}, {}, at {path}",
+                claim.class,
+                bytes(claim.bytes)
+            ),
+        }
+    }
+
+    fn claim(&self) -> Option<&StorageClaim> {
+        self.claim.as_ref()
     }
 
     fn existing_directory(&self) -> Option<&Path> {
@@ -85,7 +168,7 @@ impl Layer for Dir {
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
         let path = usable(setup.host(), &self.path)?;
-        private_in(setup, &path, self.kind()).map(|it| self.with_line(it))
+        private_in(setup, &path, self.kind()).map(|it| self.with_asked(it))
     }
 
     fn returns(&self) -> bool {
@@ -106,15 +189,20 @@ impl Layer for Dir {
             let text = format!("{} is gone", private.shown());
             return Err(LayerError::refused(text, ""));
         }
-        standing(host, &path, private, self.kind()).map(|it| self.with_line(it))
+        standing(host, &path, private, self.kind()).map(|it| self.with_asked(it))
     }
 }
 
 impl Dir {
-    /// Adds what the study says of the line to the storage.
-    fn with_line(&self, mut standing: StandingLayer) -> StandingLayer {
+    /// Adds what the study says of the storage.
+    fn with_asked(&self, mut standing: StandingLayer) -> StandingLayer {
         let fact = |rate| Fact::rate(line::DECLARED, rate, "as the study says");
         standing.facts.facts.extend(self.line.map(fact));
+        if let Some(claim) = &self.claim {
+            let facts = &mut standing.facts.facts;
+            facts.push(Fact::new("storage class", &claim.class));
+            facts.push(Fact::new("claim", bytes(claim.bytes)));
+        }
         standing
     }
 }

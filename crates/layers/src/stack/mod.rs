@@ -62,7 +62,7 @@ pub use ground::{covered, exchanged_below, first_look, looked_again};
 pub use script::command_digest;
 pub use stackrace_foundation::foundation::{
     CutOf, Danger, FileData, GivesKind, Inspection, LaidOutData, Layer, LayerCommand, LayerKind,
-    Site, StackError, Takes,
+    Site, StackError, StorageClaim, Takes,
 };
 #[cfg(any(test, feature = "testing"))]
 pub use stackrace_foundation::foundation::{Gives, LayerError, Setup, StandingLayer};

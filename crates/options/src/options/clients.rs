@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct ClientsArgs {
     /// Measure with all these clients at the same time: the directories must be the same storage on
     /// each of them. Started over ssh, on the nodes of a Slurm allocation (or srun:NODE,...), on the
-    /// hosts of a host file, in the pods of a Job. This program is copied there
+    /// hosts of a host file, in the pods of a Job, which is made for the run if the study names storage
+    /// classes. This program is copied there
     #[arg(
         long = "clients",
         value_name = "ssh:HOST,...|srun|mpirun:FILE|kubernetes:JOB"

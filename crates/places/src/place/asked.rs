@@ -2,7 +2,7 @@
 //! out in one way.
 
 use crate::place::clients;
-use crate::place::clients::AskedClients;
+use crate::place::clients::{AskedClients, claimed};
 use crate::place::lab_guests::needs;
 use crate::place::lab_guests::{self, Images};
 use crate::place::lab_options::LabOptions;
@@ -84,6 +84,7 @@ impl<'a> PlaceOptions<'a> {
         self.typed.check(place)?;
         study_file::check_wipe(study, self.wipe)?;
         permission::check(study, self.allow_commands)?;
+        claimed::check(study, self.machines.clients.started)?;
         source::check(
             study,
             match place {
@@ -155,8 +156,8 @@ impl<'a> ResumeOptions<'a> {
                 jobs: None,
             }),
             (RunPlace::Clients { started, processes }, _) => AskedRun::Clients(clients::on_record(
-                started,
-                *processes,
+                study,
+                (started, *processes),
                 self.ssh,
                 self.allocation,
             )?),

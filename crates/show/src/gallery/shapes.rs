@@ -6,6 +6,8 @@ use super::part::MachinePart;
 const EVERYWHERE: [&str; 7] = ["bin", "lib", "lib64", "proc", "sbin", "sys", "usr"];
 /// First letters of names below `/dev/disk/by-id`; behind them stand model and serial number.
 const BY_ID: [&str; 7] = ["ata-", "mmc-", "nvme-", "scsi-", "usb-", "virtio-", "wwn-"];
+/// What stands before the `//` of a page of the web; that of a share names a machine.
+const WEB: [&str; 2] = ["http:", "https:"];
 /// Characters of a UUID, and where its hyphens are.
 const UUID: usize = 36;
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
@@ -23,10 +25,13 @@ pub(super) fn ends_before(next: Option<char>) -> bool {
     next.is_none_or(|next| !next.is_alphanumeric() && !matches!(next, '_' | '-'))
 }
 
-/// The word that a text begins with, if its shape says of what it is: its part and its bytes. `before` is the character
+/// The word that a text begins with, if its shape says of what it is: its part and its bytes. `before` is all that stands
 /// before the text.
-pub(super) fn at(text: &str, before: Option<char>) -> Option<(MachinePart, usize)> {
-    let path = || Some((MachinePart::Paths, path(text, before)?));
+pub(super) fn at(text: &str, before: &str) -> Option<(MachinePart, usize)> {
+    // The address of a page is the same for everybody.
+    let page = text.starts_with("//") && WEB.iter().any(|scheme| before.ends_with(scheme));
+    let before = before.chars().next_back();
+    let path = || Some((MachinePart::Paths, path(text, before).filter(|_| !page)?));
     let serial = || Some((MachinePart::Serials, serial(text, before)?));
     let address = || Some((MachinePart::Host, address(text, before)?));
     path().or_else(serial).or_else(address)
@@ -115,7 +120,7 @@ mod tests {
             if place < skip {
                 continue;
             }
-            if let Some((part, length)) = at(&text[place..], text[..place].chars().next_back()) {
+            if let Some((part, length)) = at(&text[place..], &text[..place]) {
                 found.push((part, &text[place..place + length]));
                 skip = place + length;
             }
@@ -135,6 +140,7 @@ mod tests {
             ]
         );
         assert_eq!(found("box:/export"), [paths("/export")]);
+        assert_eq!(found("smb://nas/ann"), [paths("//nas/ann")]);
         assert_eq!(
             found("/dev/mapper/ann-home"),
             [paths("/dev/mapper/ann-home")]
@@ -166,6 +172,7 @@ mod tests {
             "1.2.3.4.5",
             "rw,noatime",
             "2026-11-21T1405-k3f9",
+            "see https://example.org/docs/zfs, http://example.org",
         ] {
             assert_eq!(found(text), [], "{text}");
         }

@@ -89,10 +89,10 @@ impl WordFinder {
 
     fn text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
-        let (mut place, mut before) = (0, None);
+        let mut place = 0;
         while let Some(c) = text[place..].chars().next() {
             let rest = &text[place..];
-            let hit = self.hit(rest, before);
+            let hit = self.hit(rest, &text[..place]);
             let end = match hit {
                 Some((part, length)) => {
                     // Counted also where it stays: what is published is listed.
@@ -110,7 +110,6 @@ impl WordFinder {
                 }
                 None => self.kept(c, &mut out),
             };
-            before = text[..place + end].chars().next_back();
             place += end;
         }
         out
@@ -121,9 +120,9 @@ impl WordFinder {
         c.len_utf8()
     }
 
-    fn hit(&self, rest: &str, before: Option<char>) -> Option<(MachinePart, usize)> {
+    fn hit(&self, rest: &str, before: &str) -> Option<(MachinePart, usize)> {
         // A host `box` is not meant where a text says `sandbox`.
-        let begins = shapes::begins_behind(before);
+        let begins = shapes::begins_behind(before.chars().next_back());
         let named = |(part, word): &&(MachinePart, String)| {
             let next = || rest[word.len()..].chars().next();
             let alone = begins || word.starts_with('/');

@@ -59,6 +59,36 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
 }
 
 #[test]
+fn a_volume_of_a_cluster_needs_its_class_its_size_and_a_path_in_a_pod() {
+    assert_refused(&[
+        (
+            "dir = { path = \"/mnt/a\", storage-class = \"fast\" }",
+            "does not say how large",
+        ),
+        (
+            "dir = { path = \"/mnt/a\", claim = \"1 GiB\" }",
+            "claim goes with storage-class",
+        ),
+        (
+            "dir = { path = \"/mnt/a\", bound-within = \"1 min\" }",
+            "bound-within goes with storage-class",
+        ),
+        (
+            "dir = { path = \"mnt\", storage-class = \"fast\", claim = \"1 GiB\" }",
+            "an absolute path below /",
+        ),
+        (
+            "dir = { path = \"/\", storage-class = \"fast\", claim = \"1 GiB\" }",
+            "an absolute path below /",
+        ),
+        (
+            "dir = { path = \"/mnt/a\", storage-class = \"x: {}\", claim = \"1 GiB\" }",
+            "no such name for a storage class",
+        ),
+    ]);
+}
+
+#[test]
 fn what_machines_cannot_do_together_is_refused_where_it_stands() {
     assert_refused(&[
         (

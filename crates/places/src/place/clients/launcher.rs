@@ -4,11 +4,13 @@
 //! nothing listens on any machine, and no port has to be open.
 
 use stackrace_base::unit::{InWords, ShownPath};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::cluster::{MADE_BY, MADE_FOR};
 use crate::place::machine_options::{ClientsOptions, SshOptions};
 use stackrace_base::failure::Failure;
+use stackrace_layers::stack::StorageClaim;
 use stackrace_machine::host::{Host, argv, local::LocalHost};
 use stackrace_remote::agent::ssh::{Destination, StopAsked, Way};
 use stackrace_remote::agent::watch::ORPHAN_S;
@@ -77,6 +79,11 @@ pub(super) fn launched(
     });
     let ways = ways.collect::<Result<_, Failure>>()?;
     Ok(Launched { names, ways })
+}
+
+/// Name of the Job whose pods are clients; `None` if they are no pods.
+pub(super) fn job_of(started: &str) -> Option<&str> {
+    started.strip_prefix("kubernetes:")
 }
 
 /// Words that run the words behind them on one machine.
@@ -165,11 +172,25 @@ fn lines(words: &[&str]) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// A Job whose pods wait to be clients: all it does is stay. Each directory is a volume of its own.
+/// Something that every pod of a Job has mounted.
+pub(super) enum JobVolume {
+    /// A claim of the user's, at this path.
+    Given(PathBuf),
+    /// A volume that is made with the pod, and deleted with it.
+    Claimed(StorageClaim),
+}
+
+/// A Job whose pods wait to be clients: all it does is stay. Each directory is a volume of its own. `labelled`: with
+/// the labels by which this program finds what it made.
 ///
 /// # Errors
 /// Kubernetes takes no such name.
-pub(super) fn manifest(job: &str, count: usize, directories: &[String]) -> Result<String, Failure> {
+pub(super) fn manifest(
+    job: &str,
+    count: usize,
+    volumes: &[JobVolume],
+    labelled: bool,
+) -> Result<String, Failure> {
     let sign = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let inner = job.chars().all(|letter| sign(letter) || letter == '-');
     // Pods are named after their Job, its number and a word of five letters.
@@ -179,36 +200,41 @@ pub(super) fn manifest(job: &str, count: usize, directories: &[String]) -> Resul
         ))
         .next("write small letters, digits and hyphens, 52 at most: kubernetes:storage-clients"));
     }
-    // The modes that a claim must allow; one pod alone needs less.
-    let modes = match count {
-        1 => "ReadWriteOnce or ReadWriteMany",
-        _ => "ReadWriteMany",
+    let (key, value) = MADE_BY;
+    let labels = match labelled {
+        true => format!("{{ {key}: {value}, {MADE_FOR}: {job} }}"),
+        false => "{}".to_owned(),
     };
-    let (mut mounts, mut volumes) = (String::new(), String::new());
-    for (number, directory) in (1..).zip(directories) {
-        // A text of JSON is one of YAML, whatever signs are in it.
-        let path = serde_json::Value::from(directory.as_str());
+    let (mut mounts, mut listed) = (String::new(), String::new());
+    for (number, volume) in (1..).zip(volumes) {
+        let (path, source) = match volume {
+            JobVolume::Given(path) => (path, given(number, path, count)),
+            JobVolume::Claimed(claim) => (&claim.path, claimed(claim, &labels)),
+        };
+        let path = quoted(&path.shown().to_string());
         mounts.push_str(&format!(
             "        - {{ name: storage-{number}, mountPath: {path} }}\n"
         ));
-        volumes.push_str(&format!(
-            "      - name: storage-{number}
-        persistentVolumeClaim: {{ claimName: CLAIM-{number} }}  # yours for {path}: {modes}\n"
-        ));
+        listed.push_str(&format!("      - name: storage-{number}\n{source}"));
     }
     Ok(format!(
         "apiVersion: batch/v1
 kind: Job
 metadata:
   name: {job}
+  labels: {labels}
 spec:
   completionMode: Indexed
   completions: {count}
   parallelism: {count}
   backoffLimit: 0
   template:
+    metadata:
+      labels: {labels}
     spec:
       restartPolicy: Never
+      # It does nothing that would have to end in order.
+      terminationGracePeriodSeconds: 0
       # One client on each node.
       affinity:
         podAntiAffinity:
@@ -222,8 +248,40 @@ spec:
         command: [sleep, infinity]
         volumeMounts:
 {mounts}      volumes:
-{volumes}"
+{listed}"
     ))
+}
+
+/// A text of JSON is one of YAML, whatever signs are in it.
+fn quoted(text: &str) -> serde_json::Value {
+    serde_json::Value::from(text)
+}
+
+/// The claim of the user's that a directory is, with the modes that it must allow; one pod alone needs less.
+fn given(number: usize, path: &Path, count: usize) -> String {
+    let modes = match count {
+        1 => "ReadWriteOnce or ReadWriteMany",
+        _ => "ReadWriteMany",
+    };
+    let path = quoted(&path.shown().to_string());
+    format!(
+        "        persistentVolumeClaim: {{ claimName: CLAIM-{number} }}  # yours for {path}: {modes}\n"
+    )
+}
+
+/// A claim that Kubernetes makes with the pod.
+fn claimed(claim: &StorageClaim, labels: &str) -> String {
+    let (class, bytes) = (quoted(&claim.class), claim.bytes);
+    format!(
+        "        ephemeral:
+          volumeClaimTemplate:
+            metadata:
+              labels: {labels}
+            spec:
+              accessModes: [ReadWriteOnce]
+              storageClassName: {class}
+              resources: {{ requests: {{ storage: \"{bytes}\" }} }}\n"
+    )
 }
 
 /// Characters of a Job's name that leave room for the names of its pods, which Kubernetes limits to 63.
@@ -265,8 +323,9 @@ mod tests {
 
     #[test]
     fn every_directory_is_mounted_into_every_pod() {
-        let directories = ["/mnt/a".to_owned(), "/mnt/b: #1 \"x\"".to_owned()];
-        let job = manifest("meter", 2, &directories).unwrap();
+        let directories = ["/mnt/a", "/mnt/b: #1 \"x\""];
+        let directories = directories.map(|path| JobVolume::Given(path.into()));
+        let job = manifest("meter", 2, &directories, false).unwrap();
         for part in [
             "- { name: storage-1, mountPath: \"/mnt/a\" }",
             "- { name: storage-2, mountPath: \"/mnt/b: #1 \\\"x\\\"\" }",
@@ -275,12 +334,40 @@ mod tests {
         ] {
             assert!(job.contains(part), "{part}: {job}");
         }
-        let alone = manifest("meter", 1, &directories).unwrap();
+        let alone = manifest("meter", 1, &directories, false).unwrap();
         assert!(alone.contains("ReadWriteOnce or ReadWriteMany"), "{alone}");
         let long = "x".repeat(53);
         for name in ["", "Meter", "-a", "a-", "a_b", "a: b", &long] {
-            assert!(manifest(name, 2, &directories).is_err(), "{name}");
+            assert!(manifest(name, 2, &directories, false).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_claim_is_made_with_its_pod_and_has_the_labels_by_which_it_is_found() {
+        let claim = |labelled| {
+            let claim = StorageClaim {
+                class: "fast".to_owned(),
+                bytes: 10 << 30,
+                path: "/mnt/fast".into(),
+                within_ns: 1,
+            };
+            manifest("meter", 1, &[JobVolume::Claimed(claim)], labelled).unwrap()
+        };
+        let ours = claim(true);
+        for part in [
+            "mountPath: \"/mnt/fast\"",
+            "accessModes: [ReadWriteOnce]",
+            "storageClassName: \"fast\"",
+            "storage: \"10737418240\"",
+        ] {
+            assert!(ours.contains(part), "{part}: {ours}");
+        }
+        // The Job, its pod and its claim.
+        let label =
+            "{ app.kubernetes.io/managed-by: stackrace, app.kubernetes.io/instance: meter }";
+        assert_eq!(ours.matches(label).count(), 3, "{ours}");
+        // What the user applies is the user's.
+        assert!(!claim(false).contains("managed-by"));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! program: what trials make lies in the shared directories, and the journal of the first client names
 //! it.
 
+pub mod claimed;
+mod cluster;
 mod launcher;
 
 use stackrace_base::unit::ShownPath;
@@ -17,7 +19,8 @@ use crate::place::machine_options::{ClientsOptions, MachineOptions, SshOptions, 
 use crate::place::taken;
 use crate::place::worker_store::WorkerStore;
 use crate::place::workers::{PlacesRun, ReadyPlace, assignment, not_reached};
-use launcher::Launched;
+use claimed::ClaimedJob;
+use launcher::{JobVolume, Launched, job_of};
 use stackrace_base::event::{Fact, LeftBehind, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Filling, Host};
@@ -61,6 +64,10 @@ pub struct AskedClients {
     /// Number of clients and the processes of each.
     pub clients: Clients,
     ways: Vec<Way>,
+    /// The Job that is made for the run, before which nothing is known of its pods; `None` if they run already.
+    claimed: Option<ClaimedJob>,
+    /// What is known of the pods, for the record.
+    facts: Vec<Fact>,
 }
 
 /// Returns the clients that the command line names; `None` if it names none.
@@ -82,7 +89,13 @@ pub fn asked_for(
         ))
         .next("name them: --clients ssh:HOST,HOST, or --clients srun inside of an allocation"));
     };
-    let asked = asked(started, options.clients, processes, &options.ssh)?;
+    let claimed = ClaimedJob::of(study, started, options.ssh.sudo)?;
+    let asked = match claimed {
+        Some(job) => {
+            AskedClients::of_claimed(job, started, options.clients.processes.or(processes))
+        }
+        None => asked(started, options.clients, processes, &options.ssh)?,
+    };
     study_file::check_clients(study, &asked.clients)?;
     Ok(Some(asked))
 }
@@ -102,9 +115,39 @@ impl AskedClients {
             .transpose()
     }
 
+    /// The pod of a Job that is not there yet.
+    fn of_claimed(job: ClaimedJob, started: &str, processes: Option<u32>) -> Self {
+        Self {
+            started: started.to_owned(),
+            clients: Clients {
+                names: vec![format!("{}-0", job.job)],
+                processes: processes.unwrap_or(1),
+            },
+            ways: Vec::new(),
+            claimed: Some(job),
+            facts: Vec::new(),
+        }
+    }
+
+    /// The pod that runs by now.
+    fn of_running(&self, job: &ClaimedJob, facts: Vec<Fact>) -> Result<Self, Failure> {
+        let options = ClientsOptions {
+            started: Some(&self.started),
+            processes: Some(self.clients.processes),
+            allocation: None,
+        };
+        let ssh = SshOptions {
+            command: "ssh",
+            typed: false,
+            sudo: job.sudo,
+        };
+        let running = asked(&self.started, options, None, &ssh)?;
+        Ok(Self { facts, ..running })
+    }
+
     /// Processes on all of them together.
     pub fn processes(&self) -> u64 {
-        self.ways.len() as u64 * u64::from(self.clients.processes)
+        self.clients.names.len() as u64 * u64::from(self.clients.processes)
     }
 
     /// Says what is started where, a line for each client.
@@ -163,11 +206,14 @@ pub fn ways(
 /// # Errors
 /// The ssh command makes no sense.
 pub fn on_record(
-    started: &str,
-    processes: u32,
+    study: &Study,
+    (started, processes): (&str, u32),
     ssh: &SshOptions<'_>,
     allocation: Option<&str>,
 ) -> Result<AskedClients, Failure> {
+    if let Some(job) = ClaimedJob::of(study, started, ssh.sudo)? {
+        return Ok(AskedClients::of_claimed(job, started, Some(processes)));
+    }
     let options = ClientsOptions {
         started: Some(started),
         processes: Some(processes),
@@ -198,6 +244,8 @@ fn asked(
             names,
             processes: options.processes.or(needed).unwrap_or(1),
         },
+        claimed: None,
+        facts: Vec::new(),
     })
 }
 
@@ -313,6 +361,7 @@ impl<'a> ConnectedClients<'a> {
         place.facts.push(Fact::new(STARTED, &self.asked.started));
         let processes = self.asked.clients.processes.to_string();
         place.facts.push(Fact::new(PROCESSES, processes));
+        place.facts.extend(self.asked.facts.iter().cloned());
         for client in self.firsts() {
             // What a client does not tell is not worth a run.
             if let Ok(kernel) = client.host().read_text(Path::new(KERNEL)) {
@@ -364,13 +413,17 @@ fn not_shared(directory: &Path, first: &str, other: &str) -> Failure {
 ///
 /// # Errors
 /// Its pods cannot measure the study together.
-pub fn manifest(study: &mut Study, options: ClientsOptions<'_>) -> Result<Option<String>, Failure> {
+pub fn manifest(
+    study: &mut Study,
+    options: ClientsOptions<'_>,
+) -> Result<Option<JobManifest>, Failure> {
     let started = options.started.unwrap_or_default();
-    let Some(job) = started.strip_prefix("kubernetes:") else {
+    let Some(job) = job_of(started) else {
         return Ok(None);
     };
+    let claimed = ClaimedJob::of(study, started, false)?;
     let (count, processes) = study.clients_most();
-    let count = count.unwrap_or(2);
+    let count = count.unwrap_or(if claimed.is_some() { 1 } else { 2 });
     // None of them is there yet: only their number counts.
     let clients = Clients {
         names: (0..count).map(|pod| format!("{job}-{pod}")).collect(),
@@ -378,10 +431,26 @@ pub fn manifest(study: &mut Study, options: ClientsOptions<'_>) -> Result<Option
     };
     study_file::check_clients(study, &clients)?;
     study_file::by_clients(study, &clients);
-    let directories = taken::directories(study);
-    let directories = directories.iter().map(|path| path.shown().to_string());
-    let directories: Vec<String> = directories.collect();
-    launcher::manifest(job, count as usize, &directories).map(Some)
+    if let Some(claimed) = claimed {
+        return Ok(Some(JobManifest {
+            text: claimed.manifest(false)?,
+            made_by_run: true,
+        }));
+    }
+    let given = taken::directories(study).into_iter().map(JobVolume::Given);
+    let text = launcher::manifest(job, count as usize, &given.collect::<Vec<_>>(), false)?;
+    Ok(Some(JobManifest {
+        text,
+        made_by_run: false,
+    }))
+}
+
+/// A Job in whose pods a study is measured.
+pub struct JobManifest {
+    /// The Job as Kubernetes reads it.
+    pub text: String,
+    /// True if the run makes it where it is not there.
+    pub made_by_run: bool,
 }
 
 /// Says what is started where, and what the study would do there.
@@ -425,6 +494,27 @@ pub fn run(
         processes: asked.clients.processes,
     };
     let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
+    let Some(job) = &asked.claimed else {
+        return measured(&run, study, stopped, (asked, anyway), observer, warnings);
+    };
+    let up = job.up(&run.stop(), observer)?;
+    let running = asked.of_running(job, up.facts());
+    let finished = running
+        .and_then(|running| measured(&run, study, stopped, (&running, anyway), observer, warnings));
+    // Whatever came of it: what was made for it goes with it.
+    up.down(observer);
+    finished
+}
+
+/// Makes a run by clients that are there.
+fn measured(
+    run: &PlacesRun<'_>,
+    study: &Study,
+    stopped: Option<Stopped>,
+    (asked, anyway): (&AskedClients, bool),
+    observer: &dyn Observer,
+    warnings: &[String],
+) -> Result<FinishedRun, Failure> {
     let connected = ConnectedClients::connect(asked, &run.stop())?;
     // Before the first client makes anything of its own.
     let hosts: Vec<RemoteHost> = connected.firsts().iter().map(Remote::host).collect();
@@ -459,7 +549,7 @@ mod tests {
         };
         for (asked, of_all) in [(None, 2), (Some(3), 6)] {
             let mut study = study("");
-            let job = manifest(&mut study, options(asked)).unwrap().unwrap();
+            let job = manifest(&mut study, options(asked)).unwrap().unwrap().text;
             assert!(job.contains("completions: 2"), "{job}");
             assert_eq!(study.configurations[0].processes, of_all);
         }
@@ -469,6 +559,7 @@ mod tests {
         assert!(manifest(&mut more, options(None)).is_ok());
         let mut other = study("");
         let none = manifest(&mut other, ClientsOptions::default()).unwrap();
-        assert_eq!((none, other.configurations[0].processes), (None, 1));
+        assert!(none.is_none());
+        assert_eq!(other.configurations[0].processes, 1);
     }
 }

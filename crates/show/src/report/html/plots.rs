@@ -297,8 +297,8 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict, gallery: &Gallery) -> M
     }
     html! {
         p {
-            "One mark per round; click it for its trial. A line joins the values of one round. The bar is the "
-            "interval of the mean."
+            "One mark per round" span.screen { "; click it for its trial" } ". A line joins the values of one "
+            "round. The bar is the interval of the mean."
         }
         (view::charts("rounds", charts, gallery))
     }
