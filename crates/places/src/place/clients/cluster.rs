@@ -54,7 +54,8 @@ impl Cluster {
         match said.status {
             Some(0) => Ok(said.stdout),
             _ => Err(
-                Failure::unable(format!("{}: {}", words.join(" "), said.stderr.trim())).next(next),
+                Failure::unable(format!("{}: {}", words.join(" "), last_line(&said.stderr)))
+                    .next(next),
             ),
         }
     }
@@ -117,7 +118,7 @@ impl Cluster {
         match said.status {
             Some(0) => Ok(()),
             _ => Err(
-                Failure::unable(format!("kubectl create: {}", said.stderr.trim()))
+                Failure::unable(format!("kubectl create: {}", last_line(&said.stderr)))
                     .next("kubectl auth can-i create jobs says whether you may"),
             ),
         }
@@ -155,6 +156,11 @@ impl Cluster {
 
 /// Advice where the cluster does not answer.
 const REACHED: &str = "kubectl cluster-info says whether the cluster is reached, and kubectl config current-context which one it is";
+
+/// What kubectl ends with, which is its reason: before it, each try to reach the cluster has a line of its own.
+pub(super) fn last_line(said: &str) -> &str {
+    said.trim().lines().last().unwrap_or_default().trim()
+}
 
 /// Selects what this program made for a Job.
 fn of_job(job: &str) -> String {

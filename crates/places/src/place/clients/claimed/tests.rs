@@ -176,3 +176,11 @@ fn a_pod_with_a_volume_of_another_class_is_not_measured() {
     let said = refused.map(drop).unwrap_err().render();
     assert!(said.contains("storage class slow there"), "{said}");
 }
+
+#[test]
+fn of_many_tries_to_reach_a_cluster_the_reason_alone_is_told() {
+    let said = "E1130 13:02:56.5 memcache.go:265] refused\nE1130 13:02:57.1 memcache.go:265] refused\n\
+        The connection to the server a:8080 was refused\n";
+    let reason = "The connection to the server a:8080 was refused";
+    assert_eq!(crate::place::clients::cluster::last_line(said), reason);
+}
