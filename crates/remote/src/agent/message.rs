@@ -106,7 +106,7 @@ pub struct Assignment {
     pub seed: u64,
     /// The question and the limits, with what the command line says of them; `None` where only trials are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decide: Option<Decide>,
+    pub decide: Option<Box<Decide>>,
     /// The level of the study's factor of places that is tried there; `None` if all of it is.
     pub place: Option<String>,
     /// Ids of disks that may be wiped there.

@@ -466,7 +466,7 @@ pub fn plan(
     let (_, first) = connected.first();
     let assignment = Assignment {
         clients: Some(asked.clients.clone()),
-        decide: Some(study.decide.clone()),
+        decide: Some(Box::new(study.decide.clone())),
         ..assignment(study, None, connected.store.path(), Vec::new(), &[])
     };
     let planned = first.value::<PlanAnswer>(ExecRequest::Plan { assignment });

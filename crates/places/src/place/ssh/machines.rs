@@ -368,7 +368,7 @@ impl<'a> ConnectedMachine<'a> {
         let assignment = Assignment {
             called: self.other(),
             named_by: self.named_by(),
-            decide: Some(study.decide.clone()),
+            decide: Some(Box::new(study.decide.clone())),
             ..assignment(study, place, self.store(), self.addresses(), &[])
         };
         let planned = self.host().value(ExecRequest::Plan { assignment });
