@@ -326,10 +326,10 @@ fn what_was_recorded_is_kept_at_ctrl_c_and_when_the_target_is_gone() {
     }
 }
 
-/// Else it would be waited for until the time is over: nobody tells of its end a second time.
+/// Else it would be waited for until the time is over: its end is not told a second time.
 fn an_application_that_has_ended_already_ends_its_recording() {
     let ground = able();
-    // It has ended, and nobody has asked for its exit code yet.
+    // It has ended, and its exit code was not asked for yet.
     #[expect(clippy::disallowed_methods, reason = "an application is a process")]
     let mut ended = Command::new("true").spawn().unwrap();
     let stat = format!("/proc/{}/stat", ended.id());

@@ -255,7 +255,7 @@ fn remarks(summary: &Summary) -> Vec<String> {
             format!(", flushed {} times", unit::count(flushes))
         });
         found.push(format!(
-            "the device, whoever used it: {} read, {} written{flushes}",
+            "the device, for all programs together: {} read, {} written{flushes}",
             unit::bytes(device.read_bytes),
             unit::bytes(device.written_bytes)
         ));

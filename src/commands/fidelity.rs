@@ -197,7 +197,7 @@ mod tests {
             .unwrap();
         let expected = "the device read nothing, as recorded, wrote 0.97 x, flushed 1.09 x";
         assert!(words.contains(expected), "{words}");
-        // A megabyte is a journal's, and of what nobody counted nothing can be said.
+        // A megabyte is a journal's, and of what was not counted nothing can be said.
         assert!(judged(&with(device(1 << 20, 100 << 20, 1000)), "/mnt/a").is_ok());
         let words = judged(&with(None), "/mnt/a").ok().unwrap();
         assert!(

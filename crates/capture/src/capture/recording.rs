@@ -272,13 +272,7 @@ fn record_into(
         _ => None,
     };
     // Last: from here on events arrive.
-    for process in processes {
-        side.follow(*process)?;
-        // One that ended before it was followed never tells of its end.
-        if !process::runs(*process) {
-            side.unfollow(*process);
-        }
-    }
+    follow(processes, &mut side)?;
     let mut going = Going {
         request,
         side,
@@ -309,6 +303,18 @@ fn record_into(
         exit_code,
         goes_on,
     })
+}
+
+/// Follows processes that run.
+fn follow(processes: &[u32], side: &mut KernelSide) -> Result<(), Failure> {
+    for process in processes {
+        side.follow(*process)?;
+        // One that ended before it was followed never tells of its end.
+        if !process::runs(*process) {
+            side.unfollow(*process);
+        }
+    }
+    Ok(())
 }
 
 /// Starts a command that is followed from its first moment.

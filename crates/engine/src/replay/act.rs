@@ -179,6 +179,7 @@ impl Acts<'_> {
             }
             ReplayCall::Map { offset, length, .. } => map(at, offset, length),
             ReplayCall::LockWhole { operation, .. } => {
+                // A bit that the kernel does not know is refused as it would: the recorded call failed, too.
                 let locked = lock(operation).ok_or(Errno::INVAL)?;
                 done(rustix::fs::flock(at, locked))
             }
@@ -308,6 +309,7 @@ impl Acts<'_> {
                 done(rustix::fs::linkat(root, name, root, to, none))
             }
             ReplayCall::SymLink { target, .. } => {
+                // It need not be there: a link may lead to what is made later.
                 done(rustix::fs::symlinkat(self.name(target), root, name))
             }
             _ => Err(Errno::NOSYS),
@@ -447,6 +449,7 @@ fn advised(advice: u32) -> Advice {
 /// What `flock` is asked for (flock(2)): never to wait, which nothing could end.
 fn lock(operation: u32) -> Option<FlockOperation> {
     const NOW: u32 = 4;
+    // Whether it was to wait does not matter: the order has made it free, or it was refused when recorded.
     match operation & !NOW {
         1 => Some(FlockOperation::NonBlockingLockShared),
         2 => Some(FlockOperation::NonBlockingLockExclusive),

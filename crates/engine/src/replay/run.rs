@@ -139,6 +139,7 @@ impl ReplayPlan {
         if self.warm.is_empty() {
             return Ok(());
         }
+        // What is read is thrown away: one piece of memory serves all parts.
         let memory = AlignedMemory::new(PIECE).map_err(|error| no_memory(Op::Open, root, error))?;
         let (acts, mut memory) = (self.acts(root, 0)?, Memory(memory));
         for part in &self.warm {

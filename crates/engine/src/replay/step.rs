@@ -83,7 +83,7 @@ pub enum ReplayCall {
     Link { name: u32, second: u32 },
     /// `symlinkat`; `target` is a place in the list of names, too.
     SymLink { name: u32, target: u32 },
-    /// `flock`, which waits for nobody here: those that it waited for come before it.
+    /// `flock`, which never waits here: those that it waited for come before it.
     LockWhole { file: u32, operation: u32 },
     /// `fchmodat`
     Mode { on: On, mode: u32 },

@@ -66,7 +66,7 @@ pub struct ResidentRange {
     pub length: u64,
 }
 
-/// What the devices below a directory did, whoever asked them to.
+/// What the devices below a directory did, for all programs together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceTotal {
@@ -122,7 +122,7 @@ pub struct Ending {
     pub processor_ns: u64,
     /// Length of the recording, ns.
     pub elapsed_ns: u64,
-    /// What the devices did meanwhile; none: nobody counts that, or the trace is of version 1.
+    /// What the devices did meanwhile; none: that is not counted there, or the trace is of version 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceTotal>,
 }

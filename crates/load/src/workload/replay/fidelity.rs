@@ -9,7 +9,7 @@ use stackrace_trace::trace::DeviceTotal;
 
 /// Time of a replay as a multiple of the recorded one, or its inverse, above which it is not like the application.
 const TIME_MAX: f64 = 1.15;
-/// The same for bytes and flushes of the devices; below these differences they are nobody's doing: a journal that is
+/// The same for bytes and flushes of the devices; smaller differences are those of a journal, which is
 /// written now or later.
 const DEVICE_MAX: f64 = 0.1;
 const BYTES_MIN: u64 = 1 << 20;

@@ -395,7 +395,7 @@ fn locks_of_whole_files_are_taken_and_refused_in_the_recorded_order() {
         lock(EXCLUSIVE, 0)(waits);
         (waits.duration, waits.blocked) = (20 * MS, 20 * MS - MS / 10);
     });
-    // The lock goes with the last use of its open file: nobody gives it up.
+    // The lock goes with the last use of its open file, without a call.
     trace.call(Code::Fsync, 1, 26 * MS, |sync| sync.handle = 2);
     trace.call(Code::Close, 1, 27 * MS, |close| close.handle = 2);
     trace.call(Code::LockWhole, 0, 28 * MS, lock(EXCLUSIVE | AT_ONCE, 0));

@@ -293,8 +293,15 @@ pub fn run(
 /// The places of a study in the lab; `system` is that of the only one.
 ///
 /// # Errors
-/// A level of the study's factor of places is no system of the lab.
+/// A level of the study's factor of places is no system of the lab, or a file that guests are given is of no use.
 pub fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let all = study.configurations.iter().flat_map(|each| &each.workloads);
+    // Before a guest is up that would say the same.
+    let mut reading = all.filter(|work| !work.reads().is_empty());
+    if let Some(why) = reading.find_map(|work| work.refused_on(&host)) {
+        return Err(Failure::refused(why));
+    }
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
             place: None,
@@ -348,50 +355,44 @@ impl LabRun<'_> {
         let images = self.guests.iter().map(|guest| (self.images)(&guest.system));
         let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
         with_postgresql(self.study, &images)?;
-        let ended = in_the_lab(
-            self.context,
-            &images,
-            &carried(self.study),
-            |sites, accelerator| {
-                for (guest, site) in self.guests.iter().zip(sites) {
-                    if let Some(known) = self.known {
-                        guest.same_image(known, site.image, self.study)?;
-                    }
+        let given = carried(self.study);
+        let ended = in_the_lab(self.context, &images, &given, |sites, accelerator| {
+            for (guest, site) in self.guests.iter().zip(sites) {
+                if let Some(known) = self.known {
+                    guest.same_image(known, site.image, self.study)?;
                 }
-                let mut machines = Vec::new();
-                for ((guest, description), site) in self.guests.iter().zip(&descriptions).zip(sites)
-                {
-                    let machine =
-                        LabMachine::start(site, description, accelerator).map_err(unable)?;
-                    let remark = format!("{}, {}", up(&machine), guest.system);
-                    self.observer.remark(&remark);
-                    machines.push(machine);
-                }
-                let places = self.guests.iter().zip(&machines);
-                let places = places.map(|(guest, machine)| self.place(guest, machine));
-                let places = workers::all(places)?;
-                let machines = machines.iter().zip(sites).zip(&descriptions);
-                let open: Vec<fault::FaultTarget<'_>> = machines
-                    .zip(&self.guests)
-                    .map(
-                        |(((machine, site), description), guest)| fault::FaultTarget {
-                            machine,
-                            site,
-                            description,
-                            name: guest.place.as_deref(),
-                        },
-                    )
-                    .collect();
-                let told = |text: &str| warn(&run.on_record, text);
-                let warnings = match stopped {
-                    Some(_) => Vec::new(),
-                    None => vec![caution(accelerator).to_owned()],
-                };
-                let run = || run.make(places, stopped, &warnings);
-                finished = Some(fault::while_open_to(&open, &told, run).map_err(unable)??);
-                Ok(())
-            },
-        );
+            }
+            let mut machines = Vec::new();
+            for ((guest, description), site) in self.guests.iter().zip(&descriptions).zip(sites) {
+                let machine = LabMachine::start(site, description, accelerator).map_err(unable)?;
+                let remark = format!("{}, {}", up(&machine), guest.system);
+                self.observer.remark(&remark);
+                machines.push(machine);
+            }
+            let places = self.guests.iter().zip(&machines);
+            let places = places.map(|(guest, machine)| self.place(guest, machine));
+            let places = workers::all(places)?;
+            let machines = machines.iter().zip(sites).zip(&descriptions);
+            let open: Vec<fault::FaultTarget<'_>> = machines
+                .zip(&self.guests)
+                .map(
+                    |(((machine, site), description), guest)| fault::FaultTarget {
+                        machine,
+                        site,
+                        description,
+                        name: guest.place.as_deref(),
+                    },
+                )
+                .collect();
+            let told = |text: &str| warn(&run.on_record, text);
+            let warnings = match stopped {
+                Some(_) => Vec::new(),
+                None => vec![caution(accelerator).to_owned()],
+            };
+            let run = || run.make(places, stopped, &warnings);
+            finished = Some(fault::while_open_to(&open, &told, run).map_err(unable)??);
+            Ok(())
+        });
         match (finished, ended) {
             // What was found is not lost with a machine that could not be removed.
             (Some(mut finished), Err(failure)) => {
@@ -399,10 +400,8 @@ impl LabRun<'_> {
                 Ok(finished)
             }
             (Some(finished), Ok(())) => Ok(finished),
-            (None, ended) => {
-                let failure = ended.err();
-                Err(failure.unwrap_or_else(|| Failure::internal("the run did not begin")))
-            }
+            (None, Err(failure)) => Err(failure),
+            (None, Ok(())) => Err(Failure::internal("the run did not begin")),
         }
     }
 
@@ -506,5 +505,24 @@ fn caution(accelerator: Accelerator) -> &'static str {
              what the processor limits is many times slower than on bare metal; compare these \
              figures with each other only, and best where the disks were the limit"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_run::prepare::study_file;
+
+    #[test]
+    fn a_file_that_guests_are_given_is_looked_at_before_they_start() {
+        let text = b"title = \"t\"\n[[stack]]\ntmpfs = { size = \"1 GiB\" }\n[[workload]]\n\
+                     replay = { trace = \"/nowhere/a.trace\" }\n[decide]\nrounds-at-most = 3\n";
+        let study = study_file::parse("t.toml", text).unwrap();
+        assert_eq!(carried(&study), [Path::new("/nowhere/a.trace")]);
+        let refused = guests(&study, None).err().unwrap().render();
+        assert!(
+            refused.contains("/nowhere/a.trace: No such file"),
+            "{refused}"
+        );
     }
 }
