@@ -215,7 +215,7 @@ mod tests {
             ),
             (
                 device(9 << 20, 100 << 20, 1000),
-                "the device read 9 MiB, recorded were 0 bytes",
+                "the device read 9 MiB, recorded were 0 B",
             ),
         ] {
             let refused = judged(&with(replayed), "/mnt/a").err().unwrap().render();
