@@ -82,8 +82,21 @@ pub(super) fn able() -> Ground {
     ground
 }
 
+/// Records a program of Python in `data`, whatever that costs.
+pub(super) fn recorded(ground: &Ground, program: &str, trace: &str) -> Said {
+    let (python, data) = (python(), ground.path().join("data"));
+    let data = data.to_str().unwrap();
+    let words = [
+        "record", "--below", "data", "--cost", "1000 %", "-o", trace, "--", &python, "-c", program,
+        data,
+    ];
+    let said = ground.stackrace(&words);
+    said.ended(0);
+    said
+}
+
 /// The interpreter itself: what is called so may be a script that starts it, and other programs before it.
-pub(super) fn python() -> String {
+fn python() -> String {
     let said = quietly(
         "python3",
         &["-c", "import sys; print(sys.executable, end='')"],
@@ -190,13 +203,7 @@ fn pause(milliseconds: u64) {
 
 fn every_planted_call_is_recorded_and_no_other() {
     let ground = able();
-    let data = ground.path().join("data");
-    let data = data.to_str().unwrap();
-    let python = python();
-    let said = ground.stackrace(&[
-        "record", "--below", "data", "--cost", "1000 %", "--", &python, "-c", PLANTED, data,
-    ]);
-    said.ended(0);
+    let said = recorded(&ground, PLANTED, "app.trace");
     for part in [
         "0 of ",
         "Names are hashed",
@@ -216,6 +223,14 @@ fn every_planted_call_is_recorded_and_no_other() {
         (&1.into(), &0.into())
     );
     assert_eq!(info["ending"]["unresolved"], 0);
+    // In memory no device has anything to do.
+    if let Some(device) = info["ending"]["device"].as_object() {
+        assert!(
+            device["written_bytes"].as_u64().unwrap() >= 41 * 4096,
+            "{info}"
+        );
+        assert_ne!(device["flushes"].as_u64(), Some(0), "{info}");
+    }
     let shown = ground.stackrace(&["show", "trace", "app.trace"]);
     shown.ended(0);
     assert!(
@@ -244,20 +259,7 @@ fn every_planted_call_is_recorded_and_no_other() {
 
 fn the_critical_path_has_the_shares_that_were_planted() {
     let ground = able();
-    let data = ground.path().join("data");
-    let said = ground.stackrace(&[
-        "record",
-        "--below",
-        "data",
-        "--cost",
-        "1000 %",
-        "--",
-        &python(),
-        "-c",
-        SHARES,
-        data.to_str().unwrap(),
-    ]);
-    said.ended(0);
+    let said = recorded(&ground, SHARES, "app.trace");
     let synced: f64 = said.out.lines().next().unwrap().parse().unwrap();
     let info = info(&ground, "app.trace");
     let seconds = |name: &str| info["path"][name].as_f64().unwrap() / 1e9;
@@ -322,6 +324,25 @@ fn what_was_recorded_is_kept_at_ctrl_c_and_when_the_target_is_gone() {
         assert!(class(&info, "write").0 > 20, "{info}");
         nothing_stays_in_the_kernel();
     }
+}
+
+/// Else it would be waited for until the time is over: its end is not told a second time.
+fn an_application_that_has_ended_already_ends_its_recording() {
+    let ground = able();
+    // It has ended, and its exit code was not asked for yet.
+    #[expect(clippy::disallowed_methods, reason = "an application is a process")]
+    let mut ended = Command::new("true").spawn().unwrap();
+    let stat = format!("/proc/{}/stat", ended.id());
+    while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+        pause(10);
+    }
+    let process = ended.id().to_string();
+    let said = ground.stackrace(&[
+        "record", "--below", "data", "--pid", &process, "--time", "10 min",
+    ]);
+    ended.wait().unwrap();
+    said.ended(0);
+    assert_eq!(info(&ground, "app.trace")["ending"]["stopped"], "ended");
 }
 
 fn a_disk_that_fills_up_ends_the_recording_and_keeps_it() {
@@ -472,6 +493,7 @@ pub(super) fn tests() -> Vec<needs::Test> {
         the_critical_path_has_the_shares_that_were_planted,
         a_recorder_that_is_killed_leaves_the_application_and_the_kernel_alone,
         what_was_recorded_is_kept_at_ctrl_c_and_when_the_target_is_gone,
+        an_application_that_has_ended_already_ends_its_recording,
         a_disk_that_fills_up_ends_the_recording_and_keeps_it,
         what_costs_too_much_is_no_longer_recorded,
         what_cannot_be_recorded_is_refused_and_leaves_no_file,

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::record::{PLANTED, able, python};
+use crate::record::{PLANTED, able, recorded};
 use stackrace_test_needs as needs;
 
 /// Processes that hand work to each other by a pipe and a futex, fork, wait, and use each other's files.
@@ -39,19 +39,37 @@ for i in range(10):
 thread.join()
 ";
 
+/// Processes that lock a file in turn, one of which finds it locked, and a link to it.
+const LOCKED: &str = "
+import fcntl, os, sys, time
+os.chdir(sys.argv[1])
+def opened(): return os.open('lock', os.O_RDWR | os.O_CREAT)
+mine = opened()
+os.symlink('lock', 'link')
+fcntl.flock(mine, fcntl.LOCK_EX)
+if os.fork() == 0:
+    other = opened()
+    try: fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB); sys.exit('it was free')
+    except BlockingIOError: pass
+    fcntl.flock(other, fcntl.LOCK_EX)
+    os.pwrite(other, b'y' * 100, 100)
+    os._exit(0)
+time.sleep(0.2)
+os.pwrite(mine, b'x' * 100, 0)
+fcntl.flock(mine, fcntl.LOCK_UN)
+os.wait()
+fcntl.flock(mine, fcntl.LOCK_EX)
+assert len(os.read(os.open('link', os.O_RDONLY), 500)) == 200
+";
+
 fn a_recorded_application_is_replayed_with_its_order_and_its_results() {
     let ground = able();
-    let data = ground.path().join("data");
-    let data = data.to_str().unwrap();
-    let python = python();
-    let words = [
-        "record", "--below", "data", "--cost", "1000 %", "--", &python, "-c",
-    ];
-    for (program, trace) in [(PLANTED, "planted.trace"), (HANDED, "handed.trace")] {
-        let mut words = words.to_vec();
-        words.splice(1..1, ["-o", trace]);
-        words.extend([program, data]);
-        ground.stackrace(&words).ended(0);
+    for (program, trace) in [
+        (PLANTED, "planted.trace"),
+        (HANDED, "handed.trace"),
+        (LOCKED, "locked.trace"),
+    ] {
+        recorded(&ground, program, trace);
         let replayed = ground.stackrace(&["load", "data", "replay", &format!("trace={trace}")]);
         // One result of so few would be too many.
         replayed.ended(0);
@@ -69,13 +87,7 @@ fn a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the
     for directory in ["a", "b"] {
         ground.make_dir(directory);
     }
-    let data = ground.path().join("data");
-    let data = data.to_str().unwrap();
-    let python = python();
-    let words = [
-        "record", "--below", "data", "--cost", "1000 %", "--", &python, "-c", PLANTED, data,
-    ];
-    ground.stackrace(&words).ended(0);
+    recorded(&ground, PLANTED, "app.trace");
     let cut = [
         "trace",
         "cut",

@@ -64,7 +64,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
     let images = [images::of(&verb.system)?];
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "the guests are ended", LeftBehind::FILES)?;
-    let ended = in_the_lab(&setting.session, &images, |sites, accelerator| {
+    let ended = in_the_lab(&setting.session, &images, &[], |sites, accelerator| {
         let site = &sites[0];
         let machine = LabMachine::start(site, &description, accelerator).map_err(unable)?;
         let one = fault::FaultTarget {

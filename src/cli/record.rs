@@ -12,6 +12,8 @@ use stackrace_base::event::LeftBehind;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_capture::capture::{Recording, RecordingLimits, Request, Target, record};
+use stackrace_layers::stack;
+use stackrace_machine::host::local::LocalHost;
 use stackrace_trace::trace::StopReason;
 
 /// A second Ctrl-C leaves a file without an end.
@@ -33,7 +35,9 @@ pub(super) fn exec(setting: &Setting, verb: RecordArgs) -> Result<u8, Failure> {
         (_, Some(unit)) => Target::Unit(unit),
         _ => Target::Command(verb.command),
     };
+    let host = LocalHost::new(Arc::new(|_| ()));
     let request = Request {
+        devices: stack::devices_under(&host, &verb.below),
         below: verb.below,
         target,
         output: verb.output,

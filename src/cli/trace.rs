@@ -250,6 +250,23 @@ fn remarks(summary: &Summary) -> Vec<String> {
         ));
     }
     found.push(lost);
+    if let Some(device) = &ending.device {
+        let flushes = device.flushes.map_or_else(String::new, |flushes| {
+            format!(", flushed {} times", unit::count(flushes))
+        });
+        found.push(format!(
+            "the device, for all programs together: {} read, {} written{flushes}",
+            unit::bytes(device.read_bytes),
+            unit::bytes(device.written_bytes)
+        ));
+    }
+    if summary.resident_bytes > 0 {
+        found.push(format!(
+            "in memory before: {} of {}",
+            unit::bytes(summary.resident_bytes),
+            unit::bytes(summary.file_bytes)
+        ));
+    }
     found.push(cost(ending));
     found
 }
@@ -268,6 +285,7 @@ fn as_json(summary: &Summary) -> Value {
         "ending": summary.ending,
         "files": summary.files,
         "file-bytes": summary.file_bytes,
+        "resident-bytes": summary.resident_bytes,
         "forks": summary.forks,
         "classes": summary.classes.iter().map(class).collect::<Vec<_>>(),
         "path": {

@@ -130,12 +130,11 @@ fn middle(mut found: Vec<Fidelity>) -> Option<Fidelity> {
 /// The sentence of a replay that is like the application.
 fn judged(found: &Fidelity, side: &str) -> Result<String, Failure> {
     let words = found.words();
-    // What a replay is unlike in time it is unlike in what it asks of the storage at once.
-    if found.holds() {
+    let Some(unlike) = found.unlike() else {
         return Ok(words);
-    }
+    };
     Err(Failure::refused(format!(
-        "the replay in {side} is not like the application, so that no verdict about it can be given. {words}"
+        "the replay in {side} is not like the application, so that no verdict about it can be given: {unlike}. {words}"
     ))
     .next("record the application again, on a machine with nothing else to do, with the caches as cold as they are here"))
 }
@@ -144,6 +143,7 @@ fn judged(found: &Fidelity, side: &str) -> Result<String, Failure> {
 mod tests {
     use super::*;
     use stackrace_engine::replay::ReplayResults;
+    use stackrace_trace::trace::DeviceTotal;
 
     fn found(replayed: f64) -> Fidelity {
         Fidelity {
@@ -158,6 +158,7 @@ mod tests {
                 first: None,
             },
             ops: Vec::new(),
+            devices: [None, None],
         }
     }
 
@@ -175,6 +176,52 @@ mod tests {
         let expected = "fidelity on ext4, where it was recorded: time 1.06 x of the recorded one";
         assert!(words.starts_with(expected), "{words}");
         assert!(words.contains("7 of 70000 results differ"), "{words}");
+    }
+
+    /// A program that adapts to its storage asks other things of it.
+    #[test]
+    fn a_replay_that_asks_other_things_of_the_device_than_the_application_gives_no_verdict() {
+        let device = |read_bytes, written_bytes, flushes| {
+            Some(DeviceTotal {
+                read_bytes,
+                written_bytes,
+                flushes: Some(flushes),
+            })
+        };
+        let with = |replayed| Fidelity {
+            devices: [device(0, 100 << 20, 1000), replayed],
+            ..found(1e9)
+        };
+        let words = judged(&with(device(0, 97 << 20, 1090)), "/mnt/a")
+            .ok()
+            .unwrap();
+        let expected = "the device read nothing, as recorded, wrote 0.97 x, flushed 1.09 x";
+        assert!(words.contains(expected), "{words}");
+        // A megabyte is a journal's, and of what was not counted nothing can be said.
+        assert!(judged(&with(device(1 << 20, 100 << 20, 1000)), "/mnt/a").is_ok());
+        let words = judged(&with(None), "/mnt/a").ok().unwrap();
+        assert!(
+            words.contains("what the device did is not known"),
+            "{words}"
+        );
+        for (replayed, why) in [
+            (
+                device(0, 100 << 20, 1200),
+                "the device flushed 1,200 times, recorded were 1,000 times",
+            ),
+            (
+                device(0, 80 << 20, 1000),
+                "the device wrote 80 MiB, recorded were 100 MiB",
+            ),
+            (
+                device(9 << 20, 100 << 20, 1000),
+                "the device read 9 MiB, recorded were 0 B",
+            ),
+        ] {
+            let refused = judged(&with(replayed), "/mnt/a").err().unwrap().render();
+            let refused = refused.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 
     #[test]

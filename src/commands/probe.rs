@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use crate::commands::compare::ComparedPath;
 use crate::sizes::sizing::settle;
-use stackrace_base::event::Ended;
+use stackrace_base::event::{Counted, Ended};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
+use stackrace_engine::PhaseOutcome;
+use stackrace_layers::stack;
 use stackrace_load::workload::replay::Fidelity;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::temporary;
-use stackrace_run::run::{AroundPhase, SingleTrial};
+use stackrace_run::run::{AroundPhase, Observed, SingleTrial};
 use stackrace_study::study::Study;
 
 /// The data of a try are as cold as in the trials of the run.
@@ -21,6 +23,8 @@ struct Cold<'a> {
     host: &'a LocalHost,
     directory: &'a Path,
     cold: bool,
+    devices: Vec<String>,
+    counted: Option<Counted>,
 }
 
 impl AroundPhase for Cold<'_> {
@@ -28,6 +32,17 @@ impl AroundPhase for Cold<'_> {
         // Laying out leaves all data in memory.
         if self.cold {
             settle(self.host, self.directory, true);
+        }
+    }
+
+    fn observed(&self) -> Observed<'_> {
+        Observed::Counters(&self.devices)
+    }
+
+    fn after(&mut self, phase: usize, _outcome: &PhaseOutcome, counted: &Counted) {
+        // Commands and replays have one phase.
+        if phase == 0 {
+            self.counted = Some(counted.clone());
         }
     }
 }
@@ -66,6 +81,8 @@ pub(super) fn probe(
             host,
             directory: private.path(),
             cold,
+            devices: stack::devices_under(host, private.path()),
+            counted: None,
         };
         let tried = trial.run(&mut around);
         let refused = |error: &str| {
@@ -88,9 +105,15 @@ pub(super) fn probe(
         }
         // Commands and replays have one phase, and it is the first that prints.
         let outcomes = tried.outcomes;
+        let fidelity = outcomes.first().and_then(|first| workload.fidelity(first));
         Ok(Probed {
             elapsed_ns: outcomes.iter().map(|outcome| outcome.elapsed_ns).sum(),
-            fidelity: outcomes.first().and_then(|first| workload.fidelity(first)),
+            fidelity: fidelity.map(|mut found| {
+                if let Some(counted) = &around.counted {
+                    found.counted(counted);
+                }
+                found
+            }),
             printed: outcomes
                 .into_iter()
                 .next()

@@ -254,6 +254,7 @@ fn in_guests(
         zfs: None,
         postgresql: None,
         program,
+        carried: Vec::new(),
     };
     let tried = machine::accelerator(&site, &dir.join("accelerator"), stack::undo_kinds())
         .map_err(words)

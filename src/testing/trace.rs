@@ -1,7 +1,8 @@
 //! A trace, which may come from anywhere.
 
 use stackrace_trace::trace::{
-    Code, Ending, Names, Operation, StopReason, Summary, TraceOrigin, TraceReader, TraceWriter, cut,
+    Code, DeviceTotal, Ending, Names, Operation, StopReason, Summary, TraceOrigin, TraceReader,
+    TraceWriter, cut,
 };
 
 /// A trace is refused with a reason, or counts what it holds; and its parts can be read as well.
@@ -60,6 +61,11 @@ pub fn small_trace() -> Vec<u8> {
         cost_ns: 1_000_000,
         processor_ns: 30_000_000,
         elapsed_ns: 40_000_000,
+        device: Some(DeviceTotal {
+            read_bytes: 1 << 20,
+            written_bytes: 2 << 20,
+            flushes: Some(3),
+        }),
     };
     writer.finish(&names, &ending).expect("memory takes it")
 }

@@ -468,6 +468,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_race_of_two_systems_goes_on_after_a_kill,
         the_log_does_not_depend_on_the_number_of_jobs,
         workloads_at_the_same_time_are_measured_in_virtual_time,
+        a_guest_records_an_application_and_replays_a_trace_of_this_machine,
         two_machines_in_one_kernel_have_the_line_that_was_declared,
         a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
         declared_faults_happen_in_a_guest,

@@ -293,3 +293,30 @@ pub(super) fn systems_race_in_virtual_time_among_them_xen_and_an_older_kernel() 
     assert_eq!(fact("hypervisor on debian-13-xen").as_deref(), Some("xen"));
     assert_eq!(fact("hypervisor on debian-13"), None);
 }
+
+/// A guest has no files of this machine but those that its workloads read; and its kernel is another one than this.
+pub(super) fn a_guest_records_an_application_and_replays_a_trace_of_this_machine() {
+    let ground = crate::record::able();
+    crate::record::recorded(&ground, crate::record::PLANTED, "app.trace");
+    let trace = ground.path().join("app.trace");
+    let works = format!(
+        r#"[[workload]]
+name = "recorded"
+[workload.command]
+run = "/kit/stackrace record --below . --cost '1000 %' -o /tmp/a.trace -- sh -c 'echo x > f; sync f' && /kit/stackrace trace info /tmp/a.trace"
+[[workload]]
+name = "replayed"
+replay = {{ trace = "{}" }}"#,
+        trace.display()
+    );
+    let study = MODELLED.replace("[[workload]]\nfiles = { count = 50 }", &works);
+    ground.write("study.toml", study);
+    let words = ["run", "study.toml", "--lab", "--allow-commands"];
+    ground.stackrace(&words).ended(0);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), 8);
+    for trial in trials {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+    }
+}

@@ -232,17 +232,25 @@ static __always_inline int of_interest(struct event *event, struct thread *threa
 	return role->name || role->always;
 }
 
+// Length of a name that was read; 0 of one that was not, or is too long.
+static __always_inline __u64 name_length(long got)
+{
+	if (got < 0)
+		got = 0;
+	// In the open: the compiler knows that it is below already, and some kernels see that only here (6.12).
+	asm volatile("%0 &= %1" : "+r"(got) : "i"(NAME_MAX - 1));
+	return got;
+}
+
 static __always_inline void read_names(struct named *named, struct thread *thread, struct role *role)
 {
 	struct event *event = &named->event;
-	long got = bpf_probe_read_user_str(named->names, NAME_MAX, (void *)argument(thread, role->name));
-	__u64 length = got > 0 && got < NAME_MAX ? got : 0;
+	__u64 length = name_length(bpf_probe_read_user_str(named->names, NAME_MAX, (void *)argument(thread, role->name)));
 	event->length = length;
 	base(event, role->at ? (__s32)argument(thread, role->name - 1) : AT_FDCWD);
 	if (!role->second)
 		return;
-	got = bpf_probe_read_user_str(named->names + (length & (NAME_MAX - 1)), NAME_MAX, (void *)argument(thread, role->second));
-	event->second_length = got > 0 && got < NAME_MAX ? got : 0;
+	event->second_length = name_length(bpf_probe_read_user_str(named->names + length, NAME_MAX, (void *)argument(thread, role->second)));
 }
 
 // Where a thread is: in its call, and off its processor.

@@ -6,31 +6,18 @@
 //!
 //! Units: bytes.
 
-use std::ffi::{c_int, c_uchar, c_void};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
-use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::calls::FUSE;
 use crate::outcome::{Op, OpError};
 use crate::tree::{EntryKind, scan, scan_as_listed};
-use crate::worker_pool::{errno_of, fault};
+use crate::worker_pool::fault;
 use stackrace_system::extents::{self, Stored};
-use stackrace_system::mapping::Mapping;
+use stackrace_system::resident;
 use stackrace_system::{Advice, fadvise, fdatasync, file_system_kind, syncfs};
-
-/// Bytes mapped at once, a multiple of every page size.
-const WINDOW_BYTES: u64 = 1 << 30;
-
-// SAFETY: the signature is that of mincore(2) in the C library: `int mincore(void *, size_t,
-// unsigned char *)`.
-unsafe extern "C" {
-    /// `mincore(2)`, which rustix does not have. One byte per page; bit 0: in memory.
-    fn mincore(address: *mut c_void, length: usize, pages: *mut c_uchar) -> c_int;
-}
 
 fn open(path: &Path) -> Result<(OwnedFd, u64), OpError> {
     // NONBLOCK: opening a pipe must not hang.
@@ -55,44 +42,9 @@ pub fn is_served_by_program(path: &Path) -> bool {
 /// The file cannot be opened or mapped.
 pub fn resident_bytes(path: &Path) -> Result<(u64, u64), OpError> {
     let (fd, total) = open(path)?;
-    let page = rustix::param::page_size() as u64;
-    let mut resident = 0;
-    let mut offset = 0;
-    while offset < total {
-        let length = WINDOW_BYTES.min(total - offset);
-        let pages =
-            resident_pages(&fd, offset, length, page as usize).map_err(|errno| OpError {
-                offset: Some(offset),
-                ..fault(Op::Read, path, errno)
-            })?;
-        for (index, state) in (0u64..).zip(pages) {
-            if state & 1 == 1 {
-                resident += page.min(length - index * page);
-            }
-        }
-        offset += length;
-    }
+    let parts = resident::parts(&fd, total).map_err(|errno| fault(Op::Read, path, errno))?;
+    let resident = parts.iter().map(|part| part.end - part.start).sum();
     Ok((resident, total))
-}
-
-/// The state of each page of one window of a file, `length` being at least 1.
-fn resident_pages(
-    fd: &OwnedFd,
-    offset: u64,
-    length: u64,
-    page_bytes: usize,
-) -> Result<Vec<u8>, Errno> {
-    let length = usize::try_from(length).map_err(|_| Errno::FBIG)?;
-    let mut pages = vec![0; length.div_ceil(page_bytes)];
-    // Never accessed, only asked about.
-    let mapped = Mapping::of_file(fd, offset, length, ProtFlags::READ, MapFlags::SHARED)?;
-    let address = mapped.start().as_ptr().cast();
-    // SAFETY: `address` and `length` are the mapping made above, page-aligned by the kernel, and
-    // `pages` has one byte for each of its pages, as `mincore` demands.
-    match unsafe { mincore(address, length, pages.as_mut_ptr()) } {
-        0 => Ok(pages),
-        _ => Err(errno_of(&std::io::Error::last_os_error())),
-    }
 }
 
 /// Writes out a file's dirty pages and asks the kernel to drop it from the page cache.

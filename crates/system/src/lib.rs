@@ -12,6 +12,7 @@ pub mod limit;
 pub mod mapping;
 pub mod memory;
 pub mod port;
+pub mod resident;
 pub mod retry;
 pub mod shown;
 mod time;

@@ -109,6 +109,17 @@ pub struct ThreadCounted {
     pub cpu_ns: u64,
 }
 
+impl Counted {
+    /// Counters of the storage below a directory: bytes of its own device, which stands first; and flushes of whichever
+    /// of them counts these, as a partition counts none and its disk does. None where no device is below it.
+    pub fn storage(&self) -> Option<DeviceCounted> {
+        let flushes = self.devices.iter().filter_map(|device| device.flushes);
+        let flushes = flushes.max();
+        let own = self.devices.first()?.clone();
+        Some(DeviceCounted { flushes, ..own })
+    }
+}
+
 /// Counters of the block layer for one device (differences over the measured part).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceCounted {

@@ -110,8 +110,8 @@ impl KernelSide {
         done.map_err(|error| refused(&doing, &error))
     }
 
-    /// What this process starts is no longer followed.
-    pub(super) fn started(&mut self, process: u32) {
+    /// Follows a process, or what it starts, no longer.
+    pub(super) fn unfollow(&mut self, process: u32) {
         // Not there: nothing is followed by it.
         let _ = self.watched.remove(&process);
     }

@@ -23,7 +23,7 @@ impl NoKernelSide {
         match *self {}
     }
 
-    pub(super) fn started(&mut self, _: u32) {
+    pub(super) fn unfollow(&mut self, _: u32) {
         match *self {}
     }
 

@@ -14,11 +14,12 @@ use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_machine::host::local::LocalHost;
-use stackrace_machine::host::process::{Process, Streams};
+use stackrace_machine::host::process::{self, Process, Streams};
 use stackrace_machine::host::{Host, MountInfo};
+use stackrace_machine::observe::Snapshot;
 use stackrace_trace::trace::{
-    Above, Compiler, Ending, NameKey, Operation, RawEvent, Recorded, StopReason, TraceError,
-    TraceOrigin, TraceWriter,
+    Above, Compiler, DeviceTotal, Ending, NameKey, Operation, RawEvent, Recorded, StopReason,
+    TraceError, TraceOrigin, TraceWriter,
 };
 
 use super::able::KernelSeen;
@@ -48,6 +49,8 @@ pub struct Request {
     pub below: PathBuf,
     /// The application.
     pub target: Target,
+    /// Devices under it, as `/proc/diskstats` names them: its own first.
+    pub devices: Vec<String>,
     /// The file of the trace, which is made.
     pub output: PathBuf,
     /// Version of this program.
@@ -252,14 +255,16 @@ fn record_into(
     };
     let mut compiler = Compiler::new(recorded, key()?);
     // The tree before the kernel side: a long walk must not fill the ring.
-    let entries = tree::named(below, &mut compiler)?;
+    let (entries, resident) = tree::named(below, &mut compiler)?;
     let mut writer =
         TraceWriter::new(BufWriter::new(file), &origin(request, mount)).map_err(&unwritten)?;
     writer
         .tree(compiler.names(), &entries)
         .map_err(&unwritten)?;
-    drop(entries);
+    writer.resident(&resident).map_err(&unwritten)?;
+    drop((entries, resident));
     let mut side = KernelSide::load(architecture, device(mount))?;
+    let before = Snapshot::take(&request.devices);
     let began = SystemClock.now_ns();
     compiler.begin(began);
     let mut command = match &request.target {
@@ -267,9 +272,7 @@ fn record_into(
         _ => None,
     };
     // Last: from here on events arrive.
-    for process in processes {
-        side.follow(*process)?;
-    }
+    follow(processes, &mut side)?;
     let mut going = Going {
         request,
         side,
@@ -277,6 +280,7 @@ fn record_into(
         writer,
         made: Vec::new(),
         began,
+        before,
     };
     begun();
     let stopped = going
@@ -301,6 +305,18 @@ fn record_into(
     })
 }
 
+/// Follows processes that run.
+fn follow(processes: &[u32], side: &mut KernelSide) -> Result<(), Failure> {
+    for process in processes {
+        side.follow(*process)?;
+        // One that ended before it was followed never tells of its end.
+        if !process::runs(*process) {
+            side.unfollow(*process);
+        }
+    }
+    Ok(())
+}
+
 /// Starts a command that is followed from its first moment.
 fn start(words: &[std::ffi::OsString], side: &mut KernelSide) -> Result<Process, Failure> {
     let own = std::process::id();
@@ -314,7 +330,7 @@ fn start(words: &[std::ffi::OsString], side: &mut KernelSide) -> Result<Process,
     }
     side.follow_started(own)?;
     let started = Process::start(&words, Path::new("."), Streams::Ours);
-    side.started(own);
+    side.unfollow(own);
     started.map_err(|error| {
         Failure::usage(error.to_string()).next("name a command that can be started, behind --")
     })
@@ -328,6 +344,8 @@ struct Going<'a> {
     writer: TraceWriter<BufWriter<File>>,
     made: Vec<Operation>,
     began: u64,
+    /// What the devices had done when it began.
+    before: Snapshot,
 }
 
 impl Going<'_> {
@@ -410,6 +428,7 @@ impl Going<'_> {
     /// Leaves the kernel, and writes what is left.
     fn finish(mut self, stopped: StopReason) -> Result<(Ending, u64), TraceError> {
         let elapsed_ns = SystemClock.now_ns().saturating_sub(self.began);
+        let counted = self.before.until(&Snapshot::take(&self.request.devices));
         // First: nothing new arrives while the rest is read.
         self.side.leave();
         while self.take(EVENTS)? == EVENTS {}
@@ -425,6 +444,11 @@ impl Going<'_> {
             cost_ns: cost_ns(counts),
             processor_ns: counts.processor_ns,
             elapsed_ns,
+            device: counted.storage().map(|storage| DeviceTotal {
+                read_bytes: storage.read_bytes,
+                written_bytes: storage.written_bytes,
+                flushes: storage.flushes,
+            }),
         };
         let out = self.writer.finish(self.compiler.names(), &ending)?;
         let file = out

@@ -4,13 +4,13 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{
-    Access, Advice, AtFlags, FallocateFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags,
-    SeekFrom, Timespec, Timestamps, UTIME_NOW, Uid, XattrFlags,
+    Access, Advice, AtFlags, FallocateFlags, FlockOperation, Gid, Mode, OFlags, RenameFlags,
+    ResolveFlags, SeekFrom, Timespec, Timestamps, UTIME_NOW, Uid, XattrFlags,
 };
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::files::{HeldFile, OpenFiles};
+use super::files::{HeldFile, OpenFiles, WarmPart};
 use super::step::ReplayCall;
 use stackrace_system::mapping::Mapping;
 use stackrace_system::memory::AlignedMemory;
@@ -23,8 +23,6 @@ const LIST_MAX: usize = 1 << 20;
 const ATTRIBUTE_MAX: u64 = 64 << 10;
 /// The attribute in place of those of the application, whose names are not recorded.
 const ATTRIBUTE: &CStr = c"user.stackrace";
-/// Where links lead: nowhere, so that none leaves the directory.
-const NOWHERE: &CStr = c"nowhere";
 /// Flags of `open` that are never passed on: only the kernel's own, and what makes a descriptor outlive its use.
 const DROPPED: OFlags = OFlags::LARGEFILE;
 
@@ -63,6 +61,23 @@ impl Acts<'_> {
             rustix::fs::seek(&file, SeekFrom::Start(held.position))?;
         }
         self.files.put(held.file, file.into_raw_fd());
+        Ok(())
+    }
+
+    /// Reads a part of a file, so that it is in memory.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn warm(&self, part: &WarmPart, memory: &mut Memory) -> Result<(), Errno> {
+        let file = self.open_name(part.name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
+        // Nothing but the part: what else the kernel would read ahead was not in memory.
+        rustix::fs::fadvise(&file, 0, None, Advice::Random)?;
+        let longest = memory.0.len();
+        let buffer = memory.0.bytes_mut();
+        in_pieces(part.length, longest, |done, piece| {
+            let at = part.offset.saturating_add(done as u64);
+            rustix::io::pread(&file, &mut buffer[..piece], at)
+        })?;
         Ok(())
     }
 
@@ -163,6 +178,11 @@ impl Acts<'_> {
                 done(rustix::fs::fallocate(at, mode, offset, length))
             }
             ReplayCall::Map { offset, length, .. } => map(at, offset, length),
+            ReplayCall::LockWhole { operation, .. } => {
+                // A bit that the kernel does not know is refused as it would: the recorded call failed, too.
+                let locked = lock(operation).ok_or(Errno::INVAL)?;
+                done(rustix::fs::flock(at, locked))
+            }
             ReplayCall::Stat { .. } => done(rustix::fs::fstat(at)),
             ReplayCall::Mode { mode, .. } => {
                 done(rustix::fs::fchmod(at, permissions(mode & 0o777)))
@@ -236,7 +256,7 @@ impl Acts<'_> {
                 done(rustix::fs::readlinkat_raw(root, name, memory.0.bytes_mut()))
             }
             ReplayCall::Mode { mode, .. } => {
-                // No link leads out: each has a target of ours.
+                // No link leads out: what it leads to lies below the directory that it stands in (`ReplayPlan::names`).
                 let mode = permissions(mode & 0o777);
                 done(rustix::fs::chmodat(root, name, mode, AtFlags::empty()))
             }
@@ -288,7 +308,10 @@ impl Acts<'_> {
                 let to = self.name(second);
                 done(rustix::fs::linkat(root, name, root, to, none))
             }
-            ReplayCall::SymLink { .. } => done(rustix::fs::symlinkat(NOWHERE, root, name)),
+            ReplayCall::SymLink { target, .. } => {
+                // It need not be there: a link may lead to what is made later.
+                done(rustix::fs::symlinkat(self.name(target), root, name))
+            }
             _ => Err(Errno::NOSYS),
         }
     }
@@ -420,6 +443,18 @@ fn advised(advice: u32) -> Advice {
         4 => Advice::DontNeed,
         5 => Advice::NoReuse,
         _ => Advice::Normal,
+    }
+}
+
+/// What `flock` is asked for (flock(2)): never to wait, which nothing could end.
+fn lock(operation: u32) -> Option<FlockOperation> {
+    const NOW: u32 = 4;
+    // Whether it was to wait does not matter: the order has made it free, or it was refused when recorded.
+    match operation & !NOW {
+        1 => Some(FlockOperation::NonBlockingLockShared),
+        2 => Some(FlockOperation::NonBlockingLockExclusive),
+        8 => Some(FlockOperation::NonBlockingUnlock),
+        _ => None,
     }
 }
 

@@ -17,6 +17,17 @@ pub struct HeldFile {
     pub position: u64,
 }
 
+/// A part of a file that was in memory when the recording began.
+#[derive(Debug, Clone, Copy)]
+pub struct WarmPart {
+    /// The file's name, by its place in the list of names.
+    pub name: u32,
+    /// Where the part begins, bytes.
+    pub offset: u64,
+    /// How long it is, bytes.
+    pub length: u64,
+}
+
 /// The descriptor of a file that is not open.
 const NONE: i32 = -1;
 

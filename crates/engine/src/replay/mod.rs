@@ -24,7 +24,7 @@ mod step;
 mod tests;
 
 pub use crate::outcome::{ReplayDifference, ReplayResults};
-pub use files::HeldFile;
+pub use files::{HeldFile, WarmPart};
 pub use order::{OrderBuilder, ReplayOrder, Touch};
 pub use run::ReplayPlan;
 pub use step::{On, ReplayCall, ReplayStep};

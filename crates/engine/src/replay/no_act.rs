@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use super::files::{HeldFile, OpenFiles};
+use super::files::{HeldFile, OpenFiles, WarmPart};
 use super::step::ReplayCall;
 use stackrace_system::memory::AlignedMemory;
 
@@ -22,6 +22,10 @@ pub(super) struct Memory(pub(super) AlignedMemory);
 
 impl Acts<'_> {
     pub(super) fn hold(&self, _: &HeldFile) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    pub(super) fn warm(&self, _: &WarmPart, _: &mut Memory) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 

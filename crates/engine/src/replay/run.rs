@@ -9,7 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::act::{Acts, Memory, PIECE};
-use super::files::{HeldFile, OpenFiles};
+use super::files::{HeldFile, OpenFiles, WarmPart};
 use super::order::{Going, ReplayOrder};
 use super::pace;
 use super::step::{ReplayCall, ReplayStep};
@@ -31,8 +31,10 @@ const MEMORY_MIN: u64 = 64 << 10;
 /// The calls of an application.
 #[derive(Debug)]
 pub struct ReplayPlan {
-    /// Names below the directory, which steps number; none is absolute or has `..`.
+    /// Names below the directory, and what links lead to, which steps number; none is absolute or has `..`.
     pub names: Vec<CString>,
+    /// Parts of files that were in memory.
+    pub warm: Vec<WarmPart>,
     /// Files that were open before.
     pub held: Vec<HeldFile>,
     /// Highest number of a file.
@@ -127,6 +129,29 @@ impl ReplayPlan {
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok(self.measured(outcome?, done, slice_ns))
+    }
+
+    /// Reads what was in memory when the recording began.
+    ///
+    /// # Errors
+    /// Memory is short, or a file cannot be read.
+    pub fn warm(&self, root: &Path, control: &Control) -> Result<(), OpError> {
+        if self.warm.is_empty() {
+            return Ok(());
+        }
+        // What is read is thrown away: one piece of memory serves all parts.
+        let memory = AlignedMemory::new(PIECE).map_err(|error| no_memory(Op::Open, root, error))?;
+        let (acts, mut memory) = (self.acts(root, 0)?, Memory(memory));
+        for part in &self.warm {
+            // Gigabytes take minutes; who stopped them learns so by the phase.
+            if control.stopped() {
+                break;
+            }
+            acts.warm(part, &mut memory)
+                .map_err(|errno| fault(Op::Read, &self.path(root, part.name), errno))?;
+        }
+        acts.end();
+        Ok(())
     }
 
     fn acts(&self, root: &Path, seed: u64) -> Result<Acts<'_>, OpError> {

@@ -81,8 +81,10 @@ pub enum ReplayCall {
     Rename { name: u32, second: u32, flags: u32 },
     /// `linkat`
     Link { name: u32, second: u32 },
-    /// `symlinkat`, with a target of ours that leads nowhere
-    SymLink { name: u32 },
+    /// `symlinkat`; `target` is a place in the list of names, too.
+    SymLink { name: u32, target: u32 },
+    /// `flock`, which never waits here: those that it waited for come before it.
+    LockWhole { file: u32, operation: u32 },
     /// `fchmodat`
     Mode { on: On, mode: u32 },
     /// `fchownat`, to the owner that it has
@@ -117,7 +119,7 @@ impl ReplayCall {
             Self::SyncAll => Op::Fsync,
             Self::Seek { .. } | Self::Stat { .. } | Self::Access { .. } => Op::Stat,
             Self::ReadLink { .. } | Self::GetExtended { .. } => Op::Stat,
-            Self::StatFs | Self::Advise { .. } => Op::Stat,
+            Self::StatFs | Self::Advise { .. } | Self::LockWhole { .. } => Op::Stat,
             Self::List { .. } => Op::Readdir,
             Self::MakeDir { .. } => Op::Mkdir,
             Self::RemoveDir { .. } => Op::Rmdir,
@@ -160,6 +162,7 @@ impl ReplayCall {
             | Self::Seek { file, .. }
             | Self::List { file, .. }
             | Self::Advise { file, .. }
+            | Self::LockWhole { file, .. }
             | Self::Allocate { file, .. }
             | Self::Map { file, .. } => Some(file),
             _ => match self.on()? {
@@ -180,7 +183,7 @@ impl ReplayCall {
             | Self::Unlink { name }
             | Self::Rename { name, .. }
             | Self::Link { name, .. }
-            | Self::SymLink { name } => Some(name),
+            | Self::SymLink { name, .. } => Some(name),
             _ => match self.on()? {
                 On::Name(name) => Some(name),
                 On::File(_) => None,

@@ -39,6 +39,7 @@ impl Written {
                 .map(|name| CString::new(*name).unwrap())
                 .collect(),
             held: Vec::new(),
+            warm: Vec::new(),
             files,
             threads: self.threads,
             order: self.order.build(),

@@ -4,7 +4,7 @@
 //! A record has one list of metrics a workload, for all configurations; what a configuration does not
 //! measure has no value there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stackrace_engine::PhaseOutcome;
 use stackrace_engine::promises::Acknowledged;
@@ -116,8 +116,12 @@ impl Workload for Aligned {
         self.workload.commands()
     }
 
-    fn refused_in_guests(&self) -> Option<(String, &'static str)> {
-        self.workload.refused_in_guests()
+    fn warm(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        self.workload.warm(place)
+    }
+
+    fn reads(&self) -> Vec<PathBuf> {
+        self.workload.reads()
     }
 
     fn refused_on(&self, host: &dyn Host) -> Option<String> {

@@ -240,15 +240,21 @@ pub trait Workload: Send + Sync {
         let _ = host;
         None
     }
-    /// Why no guest of the lab can do it, and what to do instead; none: one can. A guest has nothing of this machine's
-    /// files.
-    fn refused_in_guests(&self) -> Option<(String, &'static str)> {
-        None
+    /// Files of this machine that it reads, beside its data: a guest of the lab is given copies at the same paths.
+    fn reads(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
     /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload
     /// whose phases are to find what the one before left in memory says no, and never to the first.
     fn settles(&self, _phase: usize) -> bool {
         true
+    }
+    /// Reads what is to be in memory when the clock starts; called once the stack is settled.
+    ///
+    /// # Errors
+    /// The system refuses.
+    fn warm(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
+        Ok(())
     }
     /// Returns true if it works on bare devices; if not, it works in a directory.
     fn wants_bare(&self) -> bool {

@@ -331,6 +331,17 @@ pub fn with_below(of: u32) -> Vec<u32> {
     found.into_iter().map(number).collect()
 }
 
+/// Whether a process has not ended yet.
+pub fn runs(process: u32) -> bool {
+    let Some(id) = process.try_into().ok().and_then(Pid::from_raw) else {
+        return false;
+    };
+    let threads = reading::list(Path::new(&format!("/proc/{process}/task")));
+    // Its first thread may have ended while others go on.
+    threads.is_ok_and(|threads| threads.len() > 1)
+        || !matches!(status(id, 0).as_str(), "" | "Z" | "X")
+}
+
 fn number(id: Pid) -> u32 {
     id.as_raw_nonzero().get().cast_unsigned()
 }

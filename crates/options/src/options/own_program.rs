@@ -71,7 +71,7 @@ pub struct OwnProgramArgs {
     #[arg(long, value_name = "TRACE", group = "own", conflicts_with_all = NO_REPLAY)]
     pub replay: Option<PathBuf>,
     /// The directory on the storage where the trace was recorded. It is replayed there first, and no verdict is given if
-    /// its time is not that of the application
+    /// its time, or what the device does, is not that of the application
     #[arg(long, value_name = "DIR", requires = "replay", conflicts_with_all = NO_REPLAY)]
     pub home: Option<PathBuf>,
     /// Waits of the recorded application for clients and timers: closed, each lasts as long as it did, or open, each ends

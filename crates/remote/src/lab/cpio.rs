@@ -74,11 +74,11 @@ impl<W: Write> Archive<W> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Names and contents of an archive, read by the definition of the format.
-    fn read(mut bytes: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
+    pub(in crate::lab) fn read(mut bytes: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
         let mut entries = Vec::new();
         loop {
             assert_eq!(&bytes[..6], b"070701");

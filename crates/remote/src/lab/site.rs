@@ -8,10 +8,12 @@ use super::image::Image;
 use super::postgresql;
 use super::system;
 use crate::agent::program::{libc_needed, version};
+use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::process::{Process, Streams};
 use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::Journal;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 
 /// Things a machine is made with.
 pub struct MachineSite<'a> {
@@ -29,6 +31,8 @@ pub struct MachineSite<'a> {
     pub postgresql: Option<&'a Image>,
     /// This program's file.
     pub program: &'a Path,
+    /// Files of this machine that guests have copies of, at the same paths.
+    pub carried: Vec<PathBuf>,
 }
 
 pub(super) fn start_node(
@@ -79,6 +83,7 @@ pub(super) fn write_first(site: &MachineSite<'_>, path: &Path, whole: bool) -> s
         }
     }
     archive.program("kit/stackrace", &std::fs::read(site.program)?)?;
+    carry(&site.carried, &mut archive)?;
     if whole {
         archive.program(
             "root.squashfs",
@@ -98,6 +103,38 @@ pub(super) fn write_first(site: &MachineSite<'_>, path: &Path, whole: bool) -> s
     std::io::Write::flush(&mut archive.end()?)
 }
 
+/// Directory of the archive whose content a guest finds at its root; `recipe/start` puts it there.
+const CARRIED: &str = "kit/carried";
+
+/// Adds files at the paths by which the guest's agent, which works in its root directory, looks for them.
+fn carry<W: std::io::Write>(files: &[PathBuf], archive: &mut Archive<W>) -> std::io::Result<()> {
+    let mut made = BTreeSet::new();
+    for file in files {
+        let mut place = PathBuf::from(CARRIED);
+        for part in file.components() {
+            match part {
+                Component::Normal(name) => place.push(name),
+                // Above the root directory is the root directory.
+                Component::ParentDir if place != Path::new(CARRIED) => drop(place.pop()),
+                _ => {}
+            }
+        }
+        let above = place.ancestors().skip(1);
+        let above: Vec<&Path> = above.filter(|path| path.starts_with(CARRIED)).collect();
+        // From the top: the kernel makes no parents.
+        for directory in above.into_iter().rev() {
+            if made.insert(directory.to_owned()) {
+                archive.directory(&directory.to_string_lossy())?;
+            }
+        }
+        let content = std::fs::read(file).map_err(|error| {
+            std::io::Error::new(error.kind(), format!("{}: {error}", file.shown()))
+        })?;
+        archive.program(&place.to_string_lossy(), &content)?;
+    }
+    Ok(())
+}
+
 /// Refuses a program that the guest's C library is too old for.
 pub(super) fn check_libc(site: &MachineSite<'_>) -> Result<(), LabError> {
     let program = std::fs::read(site.program)
@@ -109,5 +146,43 @@ pub(super) fn check_libc(site: &MachineSite<'_>) -> Result<(), LabError> {
             has: format!("{}.{}", found.0, found.1),
         }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cpio;
+    use super::*;
+
+    #[test]
+    fn a_guest_finds_files_that_were_carried_by_the_same_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let absolute = dir.path().join("a.trace");
+        std::fs::write(&absolute, b"recorded").unwrap();
+        let roundabout = dir.path().join("gone/../a.trace");
+        std::fs::create_dir(dir.path().join("gone")).unwrap();
+        let mut archive = Archive::new(Vec::new()).unwrap();
+        carry(&[absolute.clone(), roundabout], &mut archive).unwrap();
+        let entries = cpio::tests::read(&archive.end().unwrap());
+        let expected = format!("{CARRIED}{}", absolute.display());
+        let found = entries.iter().filter(|(name, ..)| *name == expected);
+        assert!(
+            found.clone().all(|(.., content)| content == b"recorded"),
+            "{entries:?}"
+        );
+        let names: Vec<&str> = entries.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(found.count(), 2, "{names:?}");
+        for directory in Path::new(&expected).ancestors().skip(1) {
+            let name = directory.to_string_lossy();
+            let places = names.iter().filter(|other| **other == name).count();
+            // The directory of the program and its own parents are there already.
+            let made = usize::from(directory.starts_with(CARRIED));
+            assert_eq!(places, made, "{name}: {names:?}");
+        }
+        let gone = carry(
+            &[dir.path().join("none")],
+            &mut Archive::new(Vec::new()).unwrap(),
+        );
+        assert!(gone.unwrap_err().to_string().contains("none"));
     }
 }

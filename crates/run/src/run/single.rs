@@ -143,7 +143,9 @@ impl Stages for SingleStages<'_> {
 
     fn settle(&mut self, phase: usize) -> Result<(), Ended> {
         self.around.before(phase);
-        Ok(())
+        let control = Control::ended_by(self.trial.interrupt.stop_flag());
+        let warmed = self.trial.workload.warm(&self.place(&control));
+        warmed.map_err(|trouble| self.failed(trouble))
     }
 
     fn observed(&self) -> Observed<'_> {

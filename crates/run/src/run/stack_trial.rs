@@ -298,7 +298,12 @@ impl Stages for StackTrial<'_> {
         }
         match &mut self.by {
             MeasuredBy::Clients(conductor) => conductor.settle(&mut self.observation),
-            _ => (self.trial).settle(&self.site.directory, &mut self.observation),
+            _ => {
+                (self.trial).settle(&self.site.directory, &mut self.observation)?;
+                let control = Control::ended_by(self.trial.executor.interrupt.stop_flag());
+                let warmed = self.trial.workload().warm(&self.site.place(&control));
+                warmed.map_err(|trouble| self.failed_of(trouble))
+            }
         }
     }
 

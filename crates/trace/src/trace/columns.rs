@@ -26,6 +26,7 @@ pub(super) const ORIGIN: u8 = 1;
 pub(super) const TREE: u8 = 2;
 pub(super) const OPERATIONS: u8 = 3;
 pub(super) const ENDING: u8 = 4;
+pub(super) const RESIDENT: u8 = 5;
 
 /// Writes a frame and gives its check sum.
 pub(super) fn write_frame(

@@ -111,6 +111,18 @@ impl Compiler {
         Some(number)
     }
 
+    /// Name that a link leads to; none: it leaves the directory.
+    pub fn target(&mut self, link: u32, target: &[u8]) -> Option<u32> {
+        if target.starts_with(b"/") {
+            return match self.absolute(target) {
+                Place::Below(name) => Some(name),
+                _ => None,
+            };
+        }
+        let (parent, _) = self.hashing.names.last(link)?;
+        self.hashing.path(parent, target)
+    }
+
     /// Names the directory itself.
     pub fn root(&mut self, inode: u64) {
         self.learn(inode, ROOT, true);
@@ -369,6 +381,13 @@ impl Compiler {
     fn places(&mut self, call: &Call, event: &RawEvent<'_>) -> [Option<Place>; 2] {
         let first = self.place(event.name, call, event);
         let second = (call.role.second > 0).then(|| match event.second {
+            // No name that the call looks up: a link may lead to what is not there.
+            target if call.code == Code::SymLink => match (first, target) {
+                (Place::Below(link), Some(target)) => self
+                    .target(link, target)
+                    .map_or(Place::Elsewhere, Place::Below),
+                _ => Place::Elsewhere,
+            },
             // The second directory may be another one; only the working directory is sure to be the same.
             Some(name) if call.role.at && !name.starts_with(b"/") => {
                 let same = event.argument(call.role.second - 1) as i32

@@ -49,6 +49,7 @@ pub fn cut<R: Read, W: Write>(
     while let Some(part) = from.next_part()? {
         match part {
             Part::Tree(entries) => writer.tree(from.names(), &entries)?,
+            Part::Resident(ranges) => writer.resident(&ranges)?,
             Part::Operations(operations) => {
                 for operation in &operations {
                     let inside = span.contains(&operation.start);
@@ -65,13 +66,14 @@ pub fn cut<R: Read, W: Write>(
             Part::Ending(whole) => ending = whole,
         }
     }
-    // What was lost, and what it cost, is known of the whole alone.
+    // What was lost, and what it cost, is known of the whole alone; what the devices did says nothing of a part.
     let elapsed = ending.elapsed_ns.min(span.end).saturating_sub(span.start);
     let ending = Ending {
         stopped: Some(StopReason::Cut),
         operations: writer.operations(),
         threads: numbers.threads.len() as u64,
         elapsed_ns: elapsed,
+        device: None,
         ..ending
     };
     let out = writer.finish(from.names(), &ending)?;

@@ -7,7 +7,7 @@ pub enum TraceError {
     #[error("it is no trace of stackrace: its first bytes differ")]
     NoTrace,
     /// A trace of another version.
-    #[error("its format is version {found}, and this program reads version {known}")]
+    #[error("its format is version {found}, and this program reads version {known} and older")]
     Version {
         /// That of the file.
         found: u32,

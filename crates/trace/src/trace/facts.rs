@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the format. It changes when an older program would read a trace wrongly.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+/// The oldest version that is read. It has no targets of links, nothing of the page cache, and nothing of the devices.
+pub(super) const OLDEST: u32 = 1;
 
 /// Where a trace was recorded. It stands at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +51,31 @@ pub struct KeptEntry {
     pub size: u64,
     /// Bytes that are stored; fewer than the size where it has holes.
     pub stored: u64,
+    /// Name that a link leads to; 0: it is no link, or leads elsewhere.
+    pub target: u32,
+}
+
+/// A part of a file that was in memory before the recording began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResidentRange {
+    /// The file's name.
+    pub path: u32,
+    /// Where it begins, bytes.
+    pub offset: u64,
+    /// How long it is, bytes.
+    pub length: u64,
+}
+
+/// What the devices below a directory did, for all programs together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceTotal {
+    /// Bytes that were read.
+    pub read_bytes: u64,
+    /// Bytes that were written.
+    pub written_bytes: u64,
+    /// Flushes; none where the kernel does not count them.
+    pub flushes: Option<u64>,
 }
 
 /// Why a recording ended.
@@ -95,6 +122,9 @@ pub struct Ending {
     pub processor_ns: u64,
     /// Length of the recording, ns.
     pub elapsed_ns: u64,
+    /// What the devices did meanwhile; none: that is not counted there, or the trace is of version 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceTotal>,
 }
 
 impl Ending {

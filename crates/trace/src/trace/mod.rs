@@ -21,10 +21,12 @@ pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, Role, roles};
 pub use compile::{Above, Compiler, Recorded};
 pub use cut::cut;
 pub use error::TraceError;
-pub use facts::{Ending, EntryKind, KeptEntry, StopReason, TraceOrigin};
+pub use facts::{
+    DeviceTotal, Ending, EntryKind, KeptEntry, ResidentRange, StopReason, TraceOrigin,
+};
 pub use names::{NameKey, Names, ROOT};
 pub use operation::Operation;
 pub use raw::RawEvent;
 pub use reader::{Part, TraceReader};
-pub use summary::{ClassTotal, MAPPED_MAX, Summary};
+pub use summary::{ClassTotal, MAPPED_MAX, Summary, Summing};
 pub use writer::TraceWriter;

@@ -4,11 +4,11 @@ use std::io::Read;
 
 use super::call::Code;
 use super::columns::{
-    BLOCK, Bytes, ENDING, FRAME, FRAME_HEAD, MAGIC, OPERATIONS, ORIGIN, TIME, TREE, summed,
-    take_operations, unpack,
+    BLOCK, Bytes, ENDING, FRAME, FRAME_HEAD, MAGIC, OPERATIONS, ORIGIN, RESIDENT, TIME, TREE,
+    summed, take_operations, unpack,
 };
 use super::error::TraceError;
-use super::facts::{Ending, EntryKind, KeptEntry, TraceOrigin, VERSION};
+use super::facts::{Ending, EntryKind, KeptEntry, OLDEST, ResidentRange, TraceOrigin, VERSION};
 use super::names::Names;
 use super::operation::Operation;
 
@@ -22,6 +22,8 @@ const ENTRIES: usize = 4 << 20;
 pub enum Part {
     /// Entries of the tree.
     Tree(Vec<KeptEntry>),
+    /// Parts of its files that were in memory.
+    Resident(Vec<ResidentRange>),
     /// A block of calls, in their order.
     Operations(Vec<Operation>),
     /// Its end; nothing follows.
@@ -32,6 +34,7 @@ pub enum Part {
 #[derive(Debug)]
 pub struct TraceReader<R> {
     from: R,
+    version: u32,
     chain: blake3::Hasher,
     /// Where it was recorded.
     origin: TraceOrigin,
@@ -61,7 +64,7 @@ impl<R: Read> TraceReader<R> {
         let version = u32::from_le_bytes(version);
         match (&head == MAGIC, version) {
             (false, _) => return Err(TraceError::NoTrace),
-            (true, VERSION) => {}
+            (true, OLDEST..=VERSION) => {}
             (true, found) => {
                 let known = VERSION;
                 return Err(TraceError::Version { found, known });
@@ -77,6 +80,7 @@ impl<R: Read> TraceReader<R> {
         Ok(Self {
             origin: origin.map_err(|error| impossible(error.to_string()))?,
             from,
+            version,
             chain,
             names: Names::default(),
             part: 1,
@@ -86,6 +90,11 @@ impl<R: Read> TraceReader<R> {
             operations: 0,
             ended: false,
         })
+    }
+
+    /// What it was read from: whatever follows the trace.
+    pub fn into_inner(self) -> R {
+        self.from
     }
 
     /// Where it was recorded.
@@ -111,6 +120,7 @@ impl<R: Read> TraceReader<R> {
         let (kind, body) = frame(&mut self.from, &mut self.chain, self.part)?;
         let part = match kind {
             TREE => self.tree(&body).map(Part::Tree),
+            RESIDENT => self.resident(&body).map(Part::Resident),
             OPERATIONS => self.block(&body).map(Part::Operations),
             ENDING => self.ending(&body, chain).map(Part::Ending),
             other => Err(format!("there is no part of kind {other}")),
@@ -124,18 +134,13 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn tree(&mut self, body: &[u8]) -> Result<Vec<KeptEntry>, String> {
-        // It is the tree before the first operation.
-        if self.operations > 0 {
-            return Err("a tree stands behind operations".to_owned());
-        }
         let mut bytes = Bytes(body);
         self.names.take(&mut bytes)?;
         let short = || "it ends within its entries".to_owned();
         let count = bytes.at_most(BLOCK as u64).ok_or_else(short)?;
         let mut found = Vec::new();
         for _ in 0..count {
-            let path = bytes.at_most(u64::from(self.names.count()) - 1);
-            let path = path.ok_or("an entry has no name")? as u32;
+            let path = self.named(&mut bytes)?;
             let kind = match bytes.number().ok_or_else(short)? {
                 0 => EntryKind::Directory,
                 1 => EntryKind::File,
@@ -145,18 +150,56 @@ impl<R: Read> TraceReader<R> {
             };
             let size = bytes.at_most(i64::MAX as u64).ok_or_else(short)?;
             let stored = bytes.at_most(i64::MAX as u64).ok_or_else(short)?;
+            let target = match self.version {
+                OLDEST => 0,
+                _ => self.named(&mut bytes)?,
+            };
             found.push(KeptEntry {
                 path,
                 kind,
                 size,
                 stored,
+                target,
             });
         }
-        self.entries += found.len();
-        match (bytes.0.is_empty(), self.entries > ENTRIES) {
+        self.before_operations(&bytes, found.len())?;
+        Ok(found)
+    }
+
+    fn resident(&mut self, body: &[u8]) -> Result<Vec<ResidentRange>, String> {
+        let mut bytes = Bytes(body);
+        let short = || "it ends within its ranges".to_owned();
+        let count = bytes.at_most(BLOCK as u64).ok_or_else(short)?;
+        let mut found = Vec::new();
+        for _ in 0..count {
+            let path = self.named(&mut bytes)?;
+            let offset = bytes.at_most(i64::MAX as u64).ok_or_else(short)?;
+            // No file is longer than its last offset.
+            let length = bytes.at_most(i64::MAX as u64 - offset).ok_or_else(short)?;
+            found.push(ResidentRange {
+                path,
+                offset,
+                length,
+            });
+        }
+        self.before_operations(&bytes, found.len())?;
+        Ok(found)
+    }
+
+    /// The number of a name that is there.
+    fn named(&self, bytes: &mut Bytes<'_>) -> Result<u32, String> {
+        let name = bytes.at_most(u64::from(self.names.count()) - 1);
+        Ok(name.ok_or("an entry has no name")? as u32)
+    }
+
+    /// Checks a part that tells of the tree: it is that before the first operation.
+    fn before_operations(&mut self, left: &Bytes<'_>, entries: usize) -> Result<(), String> {
+        self.entries += entries;
+        match (left.0.is_empty(), self.entries > ENTRIES) {
+            _ if self.operations > 0 => Err("a tree stands behind operations".to_owned()),
             (false, _) => Err("bytes follow its entries".to_owned()),
             (true, true) => Err(format!("its tree has more than {ENTRIES} entries")),
-            (true, false) => Ok(found),
+            (true, false) => Ok(()),
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Summary {
     pub files: u64,
     /// Their sizes together.
     pub file_bytes: u64,
+    /// Bytes of them that were in memory before.
+    pub resident_bytes: u64,
     /// Calls by class.
     pub classes: BTreeMap<Class, ClassTotal>,
     /// Processes and threads that were forked.
@@ -53,45 +55,79 @@ pub struct Summary {
     pub bound: Bound,
 }
 
+/// A summary while the parts of its trace go by, for who reads them for something else, too.
+#[derive(Debug)]
+pub struct Summing {
+    found: Summary,
+    path: Path,
+}
+
+impl Summing {
+    /// Begins with nothing but the origin.
+    pub fn of(origin: TraceOrigin) -> Self {
+        Self {
+            found: Summary {
+                origin,
+                ending: Ending::default(),
+                files: 0,
+                file_bytes: 0,
+                resident_bytes: 0,
+                classes: BTreeMap::new(),
+                forks: 0,
+                pages: 0,
+                long_mappings: 0,
+                written_mappings: 0,
+                bound: Path::default().bound(),
+            },
+            path: Path::default(),
+        }
+    }
+
+    /// Counts the next part.
+    pub fn take(&mut self, part: &Part) {
+        let found = &mut self.found;
+        match part {
+            Part::Tree(entries) => {
+                let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
+                for file in files {
+                    found.files += 1;
+                    found.file_bytes = found.file_bytes.saturating_add(file.size);
+                }
+            }
+            Part::Resident(ranges) => {
+                let bytes = ranges.iter().map(|range| range.length);
+                found.resident_bytes = bytes.fold(found.resident_bytes, u64::saturating_add);
+            }
+            Part::Operations(operations) => {
+                for operation in operations {
+                    found.count(operation);
+                    self.path.take(operation);
+                }
+            }
+            Part::Ending(ending) => found.ending = ending.clone(),
+        }
+    }
+
+    /// The summary of the parts that went by.
+    pub fn end(self) -> Summary {
+        Summary {
+            bound: self.path.bound(),
+            ..self.found
+        }
+    }
+}
+
 impl Summary {
     /// Reads a whole trace.
     ///
     /// # Errors
     /// The trace is refused.
     pub fn of<R: Read>(mut reader: TraceReader<R>) -> Result<Self, TraceError> {
-        let mut found = Self {
-            origin: reader.origin().clone(),
-            ending: Ending::default(),
-            files: 0,
-            file_bytes: 0,
-            classes: BTreeMap::new(),
-            forks: 0,
-            pages: 0,
-            long_mappings: 0,
-            written_mappings: 0,
-            bound: Path::default().bound(),
-        };
-        let mut path = Path::default();
+        let mut summing = Summing::of(reader.origin().clone());
         while let Some(part) = reader.next_part()? {
-            match part {
-                Part::Tree(entries) => {
-                    let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
-                    for file in files {
-                        found.files += 1;
-                        found.file_bytes = found.file_bytes.saturating_add(file.size);
-                    }
-                }
-                Part::Operations(operations) => {
-                    for operation in &operations {
-                        found.count(operation);
-                        path.take(operation);
-                    }
-                }
-                Part::Ending(ending) => found.ending = ending,
-            }
+            summing.take(&part);
         }
-        found.bound = path.bound();
-        Ok(found)
+        Ok(summing.end())
     }
 
     fn count(&mut self, operation: &Operation) {

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use super::columns::{
-    BLOCK, ENDING, MAGIC, OPERATIONS, ORIGIN, TREE, put, put_operations, write_frame,
+    BLOCK, ENDING, MAGIC, OPERATIONS, ORIGIN, RESIDENT, TREE, put, put_operations, write_frame,
 };
 use super::error::TraceError;
-use super::facts::{Ending, EntryKind, KeptEntry, TraceOrigin, VERSION};
+use super::facts::{Ending, EntryKind, KeptEntry, ResidentRange, TraceOrigin, VERSION};
 use super::names::Names;
 use super::operation::Operation;
 
@@ -75,7 +75,8 @@ impl<W: Write> TraceWriter<W> {
                     EntryKind::Link => 2,
                     EntryKind::Other => 3,
                 };
-                for number in [u64::from(entry.path), kind, entry.size, entry.stored] {
+                let [path, target] = [entry.path, entry.target].map(u64::from);
+                for number in [path, kind, entry.size, entry.stored, target] {
                     put(&mut body, number);
                 }
             }
@@ -83,6 +84,24 @@ impl<W: Write> TraceWriter<W> {
         }
         // From here on a recorder that is killed leaves a trace that says so.
         self.out.flush()?;
+        Ok(())
+    }
+
+    /// Writes which parts of the tree's files were in memory before.
+    ///
+    /// # Errors
+    /// The system cannot write.
+    pub fn resident(&mut self, ranges: &[ResidentRange]) -> Result<(), TraceError> {
+        for chunk in ranges.chunks(BLOCK) {
+            let mut body = Vec::new();
+            put(&mut body, chunk.len() as u64);
+            for range in chunk {
+                for number in [u64::from(range.path), range.offset, range.length] {
+                    put(&mut body, number);
+                }
+            }
+            self.frame(RESIDENT, &body)?;
+        }
         Ok(())
     }
 

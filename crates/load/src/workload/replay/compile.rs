@@ -5,13 +5,13 @@ use std::io::Read;
 
 use stackrace_engine::Op;
 use stackrace_engine::replay::{
-    HeldFile, On, OrderBuilder, ReplayCall, ReplayPlan, ReplayStep, Touch,
+    HeldFile, On, OrderBuilder, ReplayCall, ReplayPlan, ReplayStep, Touch, WarmPart,
 };
 use stackrace_trace::trace::{Code, MAPPED_MAX, Names, Operation, Part, TraceError, TraceReader};
 
 use super::recorded::{Arrivals, RecordedOp};
-use super::touched::{CREATE, EVENT, touch};
-use super::tree::{KeptTree, path};
+use super::touched::{CREATE, EVENT, LOCK, touch};
+use super::tree::{KeptTree, link_target, path};
 use crate::workload::kind::Cost;
 use stackrace_base::unit;
 
@@ -67,6 +67,9 @@ struct Compiling<'a> {
     numbers: HashMap<u32, u32>,
     names: Vec<std::ffi::CString>,
     held: Vec<HeldFile>,
+    warm: Vec<WarmPart>,
+    /// Open files that were ever locked as a whole.
+    locked: HashSet<u32>,
     /// Names of open files, and the highest number of one.
     files: HashMap<u32, u32>,
     highest: u32,
@@ -101,6 +104,8 @@ pub(super) fn compile<R: Read>(
         numbers: HashMap::new(),
         names: Vec::new(),
         held: Vec::new(),
+        warm: Vec::new(),
+        locked: HashSet::new(),
         files: HashMap::new(),
         highest: 0,
         grown: HashMap::new(),
@@ -118,6 +123,16 @@ pub(super) fn compile<R: Read>(
                 for entry in &entries {
                     tree.add(from.names(), entry);
                     compiling.grown.entry(entry.path).or_default().before = entry.size;
+                }
+            }
+            Part::Resident(ranges) => {
+                for range in ranges {
+                    let name = compiling.named(from.names(), range.path);
+                    compiling.warm.push(WarmPart {
+                        name,
+                        offset: range.offset,
+                        length: range.length,
+                    });
                 }
             }
             Part::Operations(operations) => {
@@ -158,6 +173,7 @@ impl Compiling<'_> {
                 names: self.names,
                 files: self.highest,
                 held: self.held,
+                warm: self.warm,
                 threads: self.steps,
                 order,
             },
@@ -301,8 +317,15 @@ impl Compiling<'_> {
         if let Some(op) = step.call.op() {
             self.calls += 1;
             self.moved_bytes = self.moved_bytes.saturating_add(operation.moved());
-            self.recorded.entry(op).or_default().add(operation.duration);
+            // Whom a lock waited for comes before it here: that is no time of its own.
+            let waited = match operation.code {
+                Code::LockWhole => operation.blocked,
+                _ => 0,
+            };
+            let took = operation.duration.saturating_sub(waited);
+            self.recorded.entry(op).or_default().add(took);
             touch(operation, names, self.moved, &mut touches);
+            touches.extend(self.lock(operation));
         } else {
             let off = operation.queued.saturating_add(operation.blocked);
             step.after_ns = operation
@@ -311,6 +334,21 @@ impl Compiling<'_> {
             self.waits(operation, &mut step, &mut touches);
         }
         self.push(operation.thread, step, touches);
+    }
+
+    /// The lock of a file that an operation touches: each use of an open file that was locked may be the last one, which
+    /// gives the lock up.
+    fn lock(&mut self, operation: &Operation) -> Option<Touch> {
+        let changes = matches!(operation.code, Code::LockWhole | Code::Close);
+        if operation.code == Code::LockWhole {
+            self.locked.insert(operation.handle);
+        }
+        let name = self.files.get(&operation.handle);
+        let name = name.filter(|_| self.locked.contains(&operation.handle))?;
+        Some(Touch {
+            thing: LOCK | u64::from(*name),
+            changes,
+        })
     }
 
     /// What a thread waits for in a call that is not made.
@@ -385,6 +423,10 @@ impl Compiling<'_> {
                 }
             }
             Code::List => ReplayCall::List { file, length },
+            Code::LockWhole => ReplayCall::LockWhole {
+                file,
+                operation: flags,
+            },
             Code::Advise => ReplayCall::Advise {
                 file,
                 offset,
@@ -484,7 +526,10 @@ impl Compiling<'_> {
             }
             Code::SymLink => {
                 self.made += 1;
-                ReplayCall::SymLink { name }
+                let target = self.names.len() as u32;
+                let leads = link_target(names, operation.path, operation.second);
+                self.names.push(leads);
+                ReplayCall::SymLink { name, target }
             }
             // A directory that a process works in: its name is looked up, and no more.
             Code::ChangeDir => ReplayCall::Stat { on },

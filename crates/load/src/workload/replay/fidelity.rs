@@ -3,10 +3,18 @@
 use stackrace_engine::Op;
 use stackrace_engine::replay::ReplayResults;
 
+use stackrace_base::event::Counted;
 use stackrace_base::unit::{self, InWords, Rounded};
+use stackrace_trace::trace::DeviceTotal;
 
 /// Time of a replay as a multiple of the recorded one, or its inverse, above which it is not like the application.
 const TIME_MAX: f64 = 1.15;
+/// The same for bytes and flushes of the devices; smaller differences are those of a journal, which is
+/// written now or later.
+const DEVICE_MAX: f64 = 0.1;
+const BYTES_MIN: u64 = 1 << 20;
+const FLUSHES_MIN: u64 = 10;
+const FLUSHED: &str = "flushed";
 /// Kinds of calls that are named, those with the most time.
 const NAMED: usize = 4;
 
@@ -38,7 +46,12 @@ pub struct Fidelity {
     pub results: ReplayResults,
     /// Kinds of calls, those with the most recorded time first.
     pub ops: Vec<OpFidelity>,
+    /// What the devices did, recorded and replayed; none: that is not known.
+    pub devices: [Option<DeviceTotal>; 2],
 }
+
+/// A figure of the devices: its verb, the recorded one and the replayed one, and the difference that does not matter.
+type DeviceFigure = (&'static str, [u64; 2], u64);
 
 fn ratio([recorded, replayed]: [f64; 2]) -> f64 {
     replayed / recorded.max(1.0)
@@ -54,9 +67,70 @@ impl Fidelity {
         ratio(self.elapsed_ns)
     }
 
-    /// Whether its time is that of the application.
-    pub fn holds(&self) -> bool {
-        (1.0 / TIME_MAX..=TIME_MAX).contains(&self.time())
+    /// Adds what the devices did while it was replayed.
+    pub fn counted(&mut self, counted: &Counted) {
+        self.devices[1] = counted.storage().map(|storage| DeviceTotal {
+            read_bytes: storage.read_bytes,
+            written_bytes: storage.written_bytes,
+            flushes: storage.flushes,
+        });
+    }
+
+    /// What the replay is unlike the application in; none: it is like it.
+    pub fn unlike(&self) -> Option<String> {
+        if !(1.0 / TIME_MAX..=TIME_MAX).contains(&self.time()) {
+            return Some(format!("it takes {} the time", times(self.elapsed_ns)));
+        }
+        let differs = |(_, [recorded, replayed], least): &DeviceFigure| {
+            let most = (*recorded as f64 * DEVICE_MAX).max(*least as f64);
+            recorded.abs_diff(*replayed) as f64 > most
+        };
+        let differing = self.device_figures().into_iter().find(differs);
+        differing.map(|(verb, [recorded, replayed], _)| {
+            let shown = |number| match verb {
+                FLUSHED => format!("{} times", unit::count(number)),
+                _ => unit::bytes(number),
+            };
+            format!(
+                "the device {verb} {}, recorded were {} (whatever else uses the device counts, too)",
+                shown(replayed),
+                shown(recorded)
+            )
+        })
+    }
+
+    fn device_figures(&self) -> Vec<DeviceFigure> {
+        let [Some(recorded), Some(replayed)] = self.devices else {
+            return Vec::new();
+        };
+        let both = |figure: fn(&DeviceTotal) -> u64| [&recorded, &replayed].map(figure);
+        let flushes = recorded.flushes.zip(replayed.flushes);
+        let flushes = flushes.map(|(before, after)| (FLUSHED, [before, after], FLUSHES_MIN));
+        [
+            ("read", both(|device| device.read_bytes), BYTES_MIN),
+            ("wrote", both(|device| device.written_bytes), BYTES_MIN),
+        ]
+        .into_iter()
+        .chain(flushes)
+        .collect()
+    }
+
+    fn device_words(&self) -> String {
+        let figures = self.device_figures();
+        if figures.is_empty() {
+            return "what the device did is not known".to_owned();
+        }
+        let each = figures.iter().map(|(verb, [recorded, replayed], _)| {
+            // Nothing of nothing is no ratio.
+            match (*recorded, *replayed) {
+                (0, 0) => format!("{verb} nothing, as recorded"),
+                (0, _) => format!("{verb}, which was not recorded"),
+                (recorded, replayed) => {
+                    format!("{verb} {}", times([recorded as f64, replayed as f64]))
+                }
+            }
+        });
+        format!("the device {}", each.collect::<Vec<_>>().join(", "))
     }
 
     /// All of it, in sentences.
@@ -72,11 +146,12 @@ impl Fidelity {
             )
         });
         format!(
-            "fidelity on {}, where it was recorded: time {} of the recorded one (without what recording took); {}; {} of {} results differ; {} of \
+            "fidelity on {}, where it was recorded: time {} of the recorded one (without what recording took); {}; {}; {} of {} results differ; {} of \
              events lost, recording cost about {}, {} of the time on storage is replayed",
             self.file_system,
             times(self.elapsed_ns),
             ops.collect::<Vec<_>>().join(", "),
+            self.device_words(),
             self.results.differing,
             self.results.calls,
             unit::percent(self.lost),

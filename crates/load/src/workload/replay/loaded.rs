@@ -1,19 +1,20 @@
 //! A trace as it is replayed: read once, checked, and kept for as long as someone uses it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{BufReader, Seek};
+use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
 use stackrace_engine::replay::ReplayPlan;
 use stackrace_engine::{Op, PhaseOutcome};
-use stackrace_trace::trace::{Summary, TraceError, TraceReader};
+use stackrace_trace::trace::{DeviceTotal, Summary, Summing, TraceError, TraceReader};
 
 use super::compile::{Compiled, compile};
 use super::fidelity::{Fidelity, OpFidelity};
 use super::recorded::{Arrivals, RecordedOp};
+use super::touched::add_moved;
 use super::tree::KeptTree;
 use crate::workload::kind::Cost;
 use crate::workload::metric::{self, Latency};
@@ -47,6 +48,7 @@ pub(super) struct LoadedTrace {
     covered: f64,
     cost_share: f64,
     file_system: String,
+    device: Option<DeviceTotal>,
 }
 
 impl LoadedTrace {
@@ -59,11 +61,11 @@ impl LoadedTrace {
     }
 }
 
-/// What a trace is known by while it is in use.
-type Known = (PathBuf, u64, Option<SystemTime>, Arrivals);
+/// What a trace is called by while it is in use.
+type Called = (PathBuf, u64, Option<SystemTime>, Arrivals);
 
 /// Traces in use: a study is read several times.
-static IN_USE: Mutex<Vec<(Known, Weak<LoadedTrace>)>> = Mutex::new(Vec::new());
+static IN_USE: Mutex<Vec<(Called, Weak<LoadedTrace>)>> = Mutex::new(Vec::new());
 
 type Refused = (String, &'static str);
 
@@ -77,7 +79,7 @@ pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<LoadedTrace>, R
         (why, "name the file that `stackrace record` wrote")
     };
     let about = std::fs::metadata(trace).map_err(unread)?;
-    // A pipe would be read once, and it is read three times.
+    // A pipe would be read once, and it is read twice: which names move has to be known before the order is made.
     if !about.is_file() {
         let why = format!("{} is no regular file", trace.shown());
         return Err((why, "name the file that `stackrace record` wrote"));
@@ -102,24 +104,64 @@ pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<LoadedTrace>, R
     Ok(loaded)
 }
 
+/// What is known of a trace once all of it went by.
+struct Known {
+    digest: blake3::Hash,
+    summary: Summary,
+    moved: HashSet<u32>,
+}
+
+/// A file, and the sum of what was read of it.
+struct Summed<'a> {
+    file: BufReader<&'a File>,
+    sum: &'a mut blake3::Hasher,
+}
+
+impl Read for Summed<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.file.read(into)?;
+        self.sum.update(&into[..bytes]);
+        Ok(bytes)
+    }
+}
+
+/// Reads all of a trace, before anything is made of it.
+fn know(file: &File) -> Result<Known, TraceError> {
+    let mut sum = blake3::Hasher::new();
+    let mut reader = TraceReader::new(Summed {
+        file: BufReader::new(file),
+        sum: &mut sum,
+    })?;
+    let mut summing = Summing::of(reader.origin().clone());
+    let mut moved = HashSet::new();
+    while let Some(part) = reader.next_part()? {
+        summing.take(&part);
+        add_moved(&part, &mut moved);
+    }
+    // Behind its end, too, so that no byte differs from what the study names.
+    std::io::copy(&mut reader.into_inner(), &mut std::io::sink()).map_err(TraceError::System)?;
+    Ok(Known {
+        digest: sum.finalize(),
+        summary: summing.end(),
+        moved,
+    })
+}
+
 fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
     let refused = |error: TraceError| (error.to_string(), RECORD);
-    let io = |error: std::io::Error| refused(TraceError::System(error));
-    // All of it, so that no byte differs from what the study names.
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(BufReader::new(&file)).map_err(io)?;
-    let mut again = || -> Result<TraceReader<BufReader<File>>, Refused> {
-        file.rewind().map_err(io)?;
-        let file = file.try_clone().map_err(io)?;
-        TraceReader::new(BufReader::new(file)).map_err(refused)
-    };
-    let summary = Summary::of(again()?).map_err(refused)?;
+    let Known {
+        digest,
+        summary,
+        moved,
+    } = know(&file).map_err(refused)?;
     check(&summary)?;
     let bound = &summary.bound;
-    let moved = super::touched::moved_names(again()?).map_err(refused)?;
+    let rewound = file.rewind().map_err(TraceError::System);
+    let again = rewound.and_then(|()| TraceReader::new(BufReader::new(file)));
     // The recording's own cost stands in the gaps between the calls.
     let each = summary.ending.cost_ns / summary.ending.events.max(1);
-    let compiled = compile(again()?, &moved, arrivals, each).map_err(refused)?;
+    let compiled = again.and_then(|again| compile(again, &moved, arrivals, each));
+    let compiled = compiled.map_err(refused)?;
     let Compiled {
         plan,
         tree,
@@ -140,7 +182,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
         return Err((why, "record the directory that the application works in"));
     }
     Ok(LoadedTrace {
-        digest: hasher.finalize().to_hex().to_string(),
+        digest: digest.to_hex().to_string(),
         plan,
         tree,
         cost,
@@ -152,6 +194,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
         covered: summary.coverage(),
         cost_share: summary.ending.cost_share(),
         file_system: summary.origin.file_system,
+        device: summary.ending.device,
     })
 }
 
@@ -240,5 +283,6 @@ pub(super) fn fidelity(loaded: &LoadedTrace, outcome: &PhaseOutcome) -> Fidelity
         elapsed_ns: [loaded.recorded_ns as f64, outcome.elapsed_ns as f64],
         results: outcome.replayed.clone().unwrap_or_default(),
         ops: ops.collect(),
+        devices: [loaded.device, None],
     }
 }

@@ -180,16 +180,17 @@ impl Workload for Replay {
         }
     }
 
-    fn refused_in_guests(&self) -> Option<(String, &'static str)> {
-        let trace = self.trace.shown();
-        Some((
-            format!("replay reads {trace}, and a guest of the lab has no files of this machine"),
-            "leave --lab out, or compare directories with --replay",
-        ))
+    fn reads(&self) -> Vec<PathBuf> {
+        vec![self.trace.clone()]
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         tree::lay_out(&self.loaded()?.tree, place)
+    }
+
+    fn warm(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let plan = &self.loaded()?.plan;
+        plan.warm(place.directory, place.control).map_err(trouble)
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {

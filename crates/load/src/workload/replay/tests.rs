@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome};
 use stackrace_trace::trace::{
-    Code, Compiler, Ending, EntryKind, KeptEntry, NameKey, Operation, ROOT, Recorded, StopReason,
-    TraceOrigin, TraceWriter,
+    Code, Compiler, Ending, EntryKind, KeptEntry, NameKey, Operation, ROOT, Recorded,
+    ResidentRange, StopReason, TraceOrigin, TraceWriter,
 };
 
 use crate::programs::written;
@@ -19,6 +19,7 @@ pub(crate) struct WrittenTrace {
     pub(crate) origin: TraceOrigin,
     pub(crate) ending: Ending,
     pub(crate) operations: Vec<Operation>,
+    resident: Vec<ResidentRange>,
     compiler: Compiler,
     pub(crate) dir: u32,
     pub(crate) file: u32,
@@ -58,6 +59,7 @@ impl WrittenTrace {
             origin,
             ending,
             operations,
+            resident: Vec::new(),
             compiler,
             dir,
             file,
@@ -88,6 +90,7 @@ impl WrittenTrace {
             kind,
             size,
             stored: size,
+            target: 0,
         };
         let entries = [
             entry(self.dir, EntryKind::Directory, 0),
@@ -95,6 +98,7 @@ impl WrittenTrace {
         ];
         let mut writer = TraceWriter::new(Vec::new(), &self.origin).unwrap();
         writer.tree(names, &entries).unwrap();
+        writer.resident(&self.resident).unwrap();
         let mut threads = 0;
         for operation in &self.operations {
             let other = match operation.code {
@@ -351,4 +355,110 @@ fn what_clients_ask_for_arrives_when_it_did_and_a_late_answer_counts_from_then()
         .find(|entry| entry.op == Op::Open)
         .unwrap();
     assert!(opened.latency.max() >= 9 * MS, "{}", opened.latency.max());
+}
+
+/// Two open files of one file, each of another thread.
+fn opened_twice() -> WrittenTrace {
+    let mut trace = WrittenTrace::new();
+    let file = trace.file;
+    trace.call(Code::Begin, 0, 0, |begin| begin.duration = 0);
+    trace.call(Code::Fork, 0, MS, |fork| fork.result = 1);
+    for thread in [0, 1] {
+        trace.call(Code::Open, thread, 2 * MS, |open| {
+            (open.handle, open.path, open.result) = (thread + 1, file, 3);
+        });
+    }
+    trace
+}
+
+/// `flock` as it is asked for: exclusive, at once or never, given up.
+const EXCLUSIVE: u64 = 2;
+const AT_ONCE: u64 = 4;
+const GIVE_UP: u64 = 8;
+
+#[test]
+fn locks_of_whole_files_are_taken_and_refused_in_the_recorded_order() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = opened_twice();
+    let lock = |flags, result| {
+        move |lock: &mut Operation| {
+            let handle = lock.thread + 1;
+            (lock.handle, lock.flags, lock.result) = (handle, flags, result);
+        }
+    };
+    trace.call(Code::LockWhole, 0, 3 * MS, lock(EXCLUSIVE, 0));
+    let busy = lock(EXCLUSIVE | AT_ONCE, -i64::from(libc_again()));
+    trace.call(Code::LockWhole, 1, 4 * MS, busy);
+    // It computes for 20 ms with the lock.
+    trace.call(Code::LockWhole, 0, 24 * MS, lock(GIVE_UP, 0));
+    trace.call(Code::LockWhole, 1, 5 * MS, |waits| {
+        lock(EXCLUSIVE, 0)(waits);
+        (waits.duration, waits.blocked) = (20 * MS, 20 * MS - MS / 10);
+    });
+    // The lock goes with the last use of its open file, without a call.
+    trace.call(Code::Fsync, 1, 26 * MS, |sync| sync.handle = 2);
+    trace.call(Code::Close, 1, 27 * MS, |close| close.handle = 2);
+    trace.call(Code::LockWhole, 0, 28 * MS, lock(EXCLUSIVE | AT_ONCE, 0));
+    let workload = workload(&trace.kept(base.path()));
+    let outcome = replay(&*workload).unwrap();
+    let results = outcome.replayed.clone().unwrap();
+    assert_eq!((results.calls, results.differing), (9, 0), "{results:?}");
+    // Waiting for the other one is no time of the call.
+    let fidelity = workload.fidelity(&outcome).unwrap();
+    let look = fidelity.ops.iter().find(|op| op.op == Op::Stat).unwrap();
+    assert_eq!(look.time_ns[0] as u64, 5 * MS / 10);
+}
+
+/// The error of a lock that is not free, as the kernel numbers it.
+fn libc_again() -> i32 {
+    rustix::io::Errno::WOULDBLOCK.raw_os_error()
+}
+
+#[test]
+fn a_link_leads_below_its_directory_as_recorded_and_else_nowhere() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = WrittenTrace::new();
+    let (file, new, dir) = (trace.file, trace.new, trace.dir);
+    let up = trace.compiler.entry(dir, b"up", 4, false).unwrap();
+    trace.call(Code::Begin, 0, 0, |begin| begin.duration = 0);
+    trace.call(Code::SymLink, 0, MS, |link| {
+        (link.path, link.second) = (new, file)
+    });
+    trace.call(Code::Open, 0, 2 * MS, |open| {
+        (open.handle, open.path, open.result) = (1, new, 3)
+    });
+    trace.call(Code::ReadAt, 0, 3 * MS, |read| {
+        (read.handle, read.offset, read.length, read.result) = (1, 99_990, 100, 10);
+    });
+    // Moved higher up it would lead out of the directory: it leads nowhere.
+    trace.call(Code::SymLink, 0, 4 * MS, |link| {
+        (link.path, link.second) = (up, new)
+    });
+    trace.call(Code::Open, 0, 5 * MS, |open| {
+        (open.path, open.result) = (up, -2);
+    });
+    let outcome = replay(&*workload(&trace.kept(base.path()))).unwrap();
+    let results = outcome.replayed.unwrap();
+    assert_eq!((results.calls, results.differing), (5, 0), "{results:?}");
+}
+
+#[test]
+fn what_was_in_memory_when_it_was_recorded_is_in_memory_when_the_clock_starts() {
+    let kept = tempfile::tempdir().unwrap();
+    let mut trace = WrittenTrace::forking();
+    trace.resident = vec![ResidentRange {
+        path: trace.file,
+        offset: 8192,
+        length: 16384,
+    }];
+    let workload = workload(&trace.kept(kept.path()));
+    // Not /tmp, which may be in memory.
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (control, ledger) = (Control::default(), OnceLock::new());
+    let place = Place::alone(base.path(), 7, &ledger, &control);
+    workload.prepare(&place).unwrap();
+    stackrace_engine::residency::evict_tree(base.path()).unwrap();
+    workload.warm(&place).unwrap();
+    let (resident, _) = stackrace_engine::residency::resident_bytes_below(base.path(), 9).unwrap();
+    assert_eq!(resident, 16384);
 }

@@ -1,10 +1,9 @@
 //! The names and open files that an operation touches, and which it makes another thing.
 
 use std::collections::HashSet;
-use std::io::Read;
 
 use stackrace_engine::replay::Touch;
-use stackrace_trace::trace::{Code, Names, Operation, Part, TraceError, TraceReader};
+use stackrace_trace::trace::{Code, Names, Operation, Part};
 
 /// Flags of `open` that make a file, and empty it (open(2), on every architecture of Linux that is recorded).
 pub(super) const CREATE: u64 = 0o100;
@@ -14,29 +13,23 @@ const TRUNCATE: u64 = 0o1000;
 pub(super) const EVENT: u64 = 1 << 40;
 const NAME: u64 = 2 << 40;
 const FILE: u64 = 3 << 40;
+pub(super) const LOCK: u64 = 4 << 40;
 
-/// Names that were made, removed or moved while others may have stood below them.
-///
-/// # Errors
-/// The trace is refused.
-pub(super) fn moved_names<R: Read>(mut from: TraceReader<R>) -> Result<HashSet<u32>, TraceError> {
-    let mut moved = HashSet::new();
-    while let Some(part) = from.next_part()? {
-        // The tree before is there from the start, and moves nothing.
-        let Part::Operations(operations) = part else {
-            continue;
-        };
-        for operation in operations.iter().filter(|operation| operation.result >= 0) {
-            match operation.code {
-                Code::MakeDir | Code::RemoveDir | Code::Unlink => {
-                    moved.insert(operation.path);
-                }
-                Code::Rename => moved.extend([operation.path, operation.second]),
-                _ => {}
+/// Adds the names that were made, removed or moved in a part while others may have stood below them.
+pub(super) fn add_moved(part: &Part, moved: &mut HashSet<u32>) {
+    // The tree before is there from the start, and moves nothing.
+    let Part::Operations(operations) = part else {
+        return;
+    };
+    for operation in operations.iter().filter(|operation| operation.result >= 0) {
+        match operation.code {
+            Code::MakeDir | Code::RemoveDir | Code::Unlink => {
+                moved.insert(operation.path);
             }
+            Code::Rename => moved.extend([operation.path, operation.second]),
+            _ => {}
         }
     }
-    Ok(moved)
 }
 
 /// What a call touches: the file, the names, and the directories above them that were ever moved.

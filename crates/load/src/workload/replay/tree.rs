@@ -1,6 +1,6 @@
 //! The tree as it was before the recording.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use stackrace_trace::trace::{self, KeptEntry, Names, ROOT};
 
 use crate::workload::kind::{Place, WorkloadError, trouble, trouble_at};
 
-/// Where links of the tree lead: their real targets are not recorded, and none leads out of the directory.
-const NOWHERE: &str = "nowhere";
+/// Where links lead that led elsewhere than below their own directory.
+const NOWHERE: &CStr = c"nowhere";
 /// Fewest bytes that make a hole.
 const HOLE_MIN: u64 = 64 << 10;
 
@@ -28,9 +28,7 @@ pub(super) struct KeptTree {
 impl KeptTree {
     /// Adds an entry; what is no directory, file or link is left out.
     pub(super) fn add(&mut self, names: &Names, entry: &KeptEntry) {
-        let path = PathBuf::from(std::ffi::OsStr::from_bytes(
-            path(names, entry.path).as_bytes(),
-        ));
+        let path = PathBuf::from(OsStr::from_bytes(path(names, entry.path).as_bytes()));
         // Small files are kept within directories or inodes by some, and count as no blocks there.
         let stored = match entry.stored.saturating_add(HOLE_MIN) < entry.size {
             true => entry.stored,
@@ -40,7 +38,8 @@ impl KeptTree {
             trace::EntryKind::Directory => (EntryKind::Directory, 0o755),
             trace::EntryKind::File => (EntryKind::File { bytes: stored }, 0o644),
             trace::EntryKind::Link => {
-                let target = NOWHERE.into();
+                let target = link_target(names, entry.path, entry.target);
+                let target = OsStr::from_bytes(target.as_bytes()).into();
                 (EntryKind::Symlink { target }, 0o777)
             }
             trace::EntryKind::Other => return,
@@ -61,11 +60,23 @@ impl KeptTree {
 }
 
 /// A name as a path below the directory.
-pub(super) fn path(names: &Names, mut name: u32) -> CString {
+pub(super) fn path(names: &Names, name: u32) -> CString {
+    below(names, ROOT, name).unwrap_or_default()
+}
+
+/// What a link leads to, as it is written into it: below the directory that it stands in, so that wherever it is moved
+/// to it never leads out of the directory of the trial.
+pub(super) fn link_target(names: &Names, link: u32, target: u32) -> CString {
+    let parent = names.last(link).map(|(parent, _)| parent);
+    let target = parent.and_then(|parent| below(names, parent, target));
+    target.unwrap_or_else(|| NOWHERE.to_owned())
+}
+
+/// A name as a path from a directory that it stands in; none: it does not.
+fn below(names: &Names, from: u32, mut name: u32) -> Option<CString> {
     let mut parts: Vec<&[u8]> = Vec::new();
-    while name != ROOT
-        && let Some((parent, part)) = names.last(name)
-    {
+    while name != from {
+        let (parent, part) = names.last(name)?;
         parts.push(part);
         name = parent;
     }
@@ -76,7 +87,7 @@ pub(super) fn path(names: &Names, mut name: u32) -> CString {
         true => b".".to_vec(),
         false => parts.join(&b'/'),
     };
-    CString::new(path).unwrap_or_default()
+    CString::new(path).ok()
 }
 
 /// Makes the tree in the directory of a trial.

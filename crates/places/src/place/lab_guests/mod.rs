@@ -3,7 +3,8 @@
 
 pub mod needs;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::place::lab_options::LabOptions;
@@ -77,14 +78,15 @@ pub fn unable(error: LabError) -> Failure {
     Failure::unable(error.to_string()).next(error.next())
 }
 
-/// Calls with what the machine of each system is made with, and the accelerator that works; whatever
-/// is made is gone when this returns.
+/// Calls with what the machine of each system is made with, `carried` among it, and the accelerator that works;
+/// whatever is made is gone when this returns.
 ///
 /// # Errors
 /// There is no accelerator or no room; those of `work`.
 pub fn in_the_lab<T>(
     context: &Context,
     images: &[SystemImage],
+    carried: &[PathBuf],
     work: impl FnOnce(&[MachineSite<'_>], Accelerator) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut all = images.iter().map(|each| &each.image);
@@ -100,14 +102,20 @@ pub fn in_the_lab<T>(
     let host = LocalHost::new(Arc::new(|_| ()));
     let known = context.store_dir()?.join(ACCELERATOR);
     temporary::work(context, &host, |journal, id| {
-        let sites = sites(&host, journal, &temporary::dir(context, id)?, images)?;
+        let sites = sites(
+            &host,
+            journal,
+            &temporary::dir(context, id)?,
+            images,
+            carried,
+        )?;
         let accelerator = machine::accelerator(&sites[0], &known, stack::undo_kinds());
         let accelerator = accelerator.map_err(unable)?;
         work(&sites, accelerator)
     })
 }
 
-/// A site below `dir` for each of the images.
+/// A site below `dir` for each of the images, whose guests have copies of the files `carried`.
 ///
 /// # Errors
 /// Its directory cannot be made.
@@ -116,6 +124,7 @@ pub fn sites<'a>(
     journal: &'a Journal,
     dir: &Path,
     images: &'a [SystemImage],
+    carried: &[PathBuf],
 ) -> Result<Vec<MachineSite<'a>>, Failure> {
     let mut sites = Vec::new();
     for (number, made_of) in (1..).zip(images) {
@@ -130,9 +139,18 @@ pub fn sites<'a>(
             zfs: made_of.zfs.as_ref(),
             postgresql: made_of.postgresql.as_ref(),
             program: Path::new(PROGRAM),
+            carried: carried.to_vec(),
         });
     }
     Ok(sites)
+}
+
+/// Files of this machine that the workloads of a study read: its guests are given them.
+pub fn carried(study: &Study) -> Vec<PathBuf> {
+    let all = study.configurations.iter().flat_map(|each| &each.workloads);
+    // Configurations share most of them, and a guest has each once.
+    let files: BTreeSet<PathBuf> = all.flat_map(|work| work.reads()).collect();
+    files.into_iter().collect()
 }
 
 /// The memory of a machine, as the command line says it.
@@ -275,11 +293,14 @@ pub fn run(
 /// The places of a study in the lab; `system` is that of the only one.
 ///
 /// # Errors
-/// A level of the study's factor of places is no system of the lab, or a guest cannot do the work.
+/// A level of the study's factor of places is no system of the lab, or a file that guests are given is of no use.
 pub fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
-    let mut all = study.configurations.iter().flat_map(|each| &each.workloads);
-    if let Some((why, next)) = all.find_map(|work| work.refused_in_guests()) {
-        return Err(Failure::refused(why).next(next));
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let all = study.configurations.iter().flat_map(|each| &each.workloads);
+    // Before a guest is up that would say the same.
+    let mut reading = all.filter(|work| !work.reads().is_empty());
+    if let Some(why) = reading.find_map(|work| work.refused_on(&host)) {
+        return Err(Failure::refused(why));
     }
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
@@ -334,7 +355,8 @@ impl LabRun<'_> {
         let images = self.guests.iter().map(|guest| (self.images)(&guest.system));
         let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
         with_postgresql(self.study, &images)?;
-        let ended = in_the_lab(self.context, &images, |sites, accelerator| {
+        let given = carried(self.study);
+        let ended = in_the_lab(self.context, &images, &given, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
                 if let Some(known) = self.known {
                     guest.same_image(known, site.image, self.study)?;
@@ -378,10 +400,8 @@ impl LabRun<'_> {
                 Ok(finished)
             }
             (Some(finished), Ok(())) => Ok(finished),
-            (None, ended) => {
-                let failure = ended.err();
-                Err(failure.unwrap_or_else(|| Failure::internal("the run did not begin")))
-            }
+            (None, Err(failure)) => Err(failure),
+            (None, Ok(())) => Err(Failure::internal("the run did not begin")),
         }
     }
 
@@ -485,5 +505,24 @@ fn caution(accelerator: Accelerator) -> &'static str {
              what the processor limits is many times slower than on bare metal; compare these \
              figures with each other only, and best where the disks were the limit"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_run::prepare::study_file;
+
+    #[test]
+    fn a_file_that_guests_are_given_is_looked_at_before_they_start() {
+        let text = b"title = \"t\"\n[[stack]]\ntmpfs = { size = \"1 GiB\" }\n[[workload]]\n\
+                     replay = { trace = \"/nowhere/a.trace\" }\n[decide]\nrounds-at-most = 3\n";
+        let study = study_file::parse("t.toml", text).unwrap();
+        assert_eq!(carried(&study), [Path::new("/nowhere/a.trace")]);
+        let refused = guests(&study, None).err().unwrap().render();
+        assert!(
+            refused.contains("/nowhere/a.trace: No such file"),
+            "{refused}"
+        );
     }
 }

@@ -254,7 +254,7 @@ fn sites<'a>(
     study: &Study,
 ) -> Result<Vec<MachineSite<'a>>, Failure> {
     let needed = Needed::by(study, images)?;
-    let mut sites = lab_guests::sites(host, journal, dir, images)?;
+    let mut sites = lab_guests::sites(host, journal, dir, images, &lab_guests::carried(study))?;
     for site in &mut sites {
         site.zfs = site.zfs.filter(|_| needed.zfs);
         site.postgresql = site.postgresql.filter(|_| needed.postgresql);

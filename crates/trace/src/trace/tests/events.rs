@@ -275,3 +275,30 @@ fn what_the_kernel_side_cannot_send_is_no_event() {
     bytes[164] = 9;
     assert!(RawEvent::parse(&bytes).is_none());
 }
+
+#[test]
+fn a_link_that_is_made_names_where_it_leads_if_that_is_below_the_directory() {
+    let link = |name, target, start| RawEvent {
+        base: 2,
+        base_device: DEVICE,
+        arguments: [0, -100_i64 as u64, 0, 0, 0, 0],
+        name: Some(name),
+        second: Some(target),
+        ..event(266, start)
+    };
+    let mut compiler = compiler();
+    let found = operations(
+        &mut compiler,
+        &[
+            link(&b"in/link"[..], &b"../old"[..], 1100),
+            link(b"other", b"/srv/data/old", 1200),
+            link(b"out", b"../../etc", 1300),
+            link(b"far", b"/etc/passwd", 1400),
+        ],
+    );
+    let old = compiler.target(found[0].path, b"../old").unwrap();
+    let targets: Vec<u32> = found.iter().map(|link| link.second).collect();
+    assert_eq!(targets, [old, old, 0, 0]);
+    assert!(found.iter().all(|link| link.path > 0));
+    assert_eq!(compiler.unresolved(), 0);
+}

@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn an_operation_is_read_as_it_was_written(operation in first(), size in 0..u64::MAX / 2) {
-        let entry = KeptEntry { path: 3, kind: EntryKind::File, size, stored: 0 };
+        let entry = KeptEntry { path: 3, kind: EntryKind::File, size, stored: 0, target: 2 };
         let bytes = written(&names(), &[entry], &[operation]);
         let (entries, operations, _) = read(&bytes).unwrap();
         prop_assert_eq!(entries, vec![entry]);
@@ -197,10 +197,72 @@ fn a_trace_of_another_version_says_which() {
     bytes[MAGIC.len()] = 9;
     assert_eq!(
         refusal(&bytes),
-        "its format is version 9, and this program reads version 1"
+        "its format is version 9, and this program reads version 2 and older"
     );
     assert!(refusal(b"").starts_with("it is no trace"));
     assert!(refusal(b"#!/bin/sh\nexit 0 # and more of it\n").starts_with("it is no trace"));
+}
+
+/// Recorded by the program of that time: an application of 41 threads.
+#[test]
+fn a_trace_of_version_1_is_still_read() {
+    let bytes = include_bytes!("version-1.trace");
+    let (entries, operations, ending) = read(bytes).unwrap();
+    assert_eq!((entries.len(), operations.len()), (0, 219));
+    let ending = ending.unwrap();
+    assert_eq!((ending.threads, ending.device), (41, None));
+    // A part of it is one of today.
+    let reader = TraceReader::new(&bytes[..]).unwrap();
+    let (part, _) = cut(reader, 0..u64::MAX, Vec::new()).unwrap();
+    assert_eq!(read(&part).unwrap().1.len(), 219);
+    assert_eq!(part[MAGIC.len()], 2);
+}
+
+#[test]
+fn what_was_in_memory_and_what_the_devices_did_is_read_as_it_was_written() {
+    let range = |path, offset| ResidentRange {
+        path,
+        offset,
+        length: 8192,
+    };
+    let device = DeviceTotal {
+        read_bytes: 5,
+        written_bytes: u64::MAX,
+        flushes: None,
+    };
+    let entry = KeptEntry {
+        path: 3,
+        kind: EntryKind::File,
+        size: 1 << 20,
+        stored: 1 << 20,
+        target: 0,
+    };
+    let write = |ranges: &[ResidentRange]| {
+        let mut writer = TraceWriter::new(Vec::new(), &origin()).unwrap();
+        writer.tree(&names(), &[entry]).unwrap();
+        writer.resident(ranges).unwrap();
+        let ending = Ending {
+            device: Some(device),
+            ..Ending::default()
+        };
+        writer.finish(&names(), &ending).unwrap()
+    };
+    let ranges = [range(3, 0), range(3, 1 << 19)];
+    let bytes = write(&ranges);
+    let mut reader = TraceReader::new(&*bytes).unwrap();
+    assert!(matches!(reader.next_part(), Ok(Some(Part::Tree(_)))));
+    let found = reader.next_part().unwrap();
+    assert!(matches!(found, Some(Part::Resident(found)) if found == ranges));
+    let summary = Summary::of(TraceReader::new(&*bytes).unwrap()).unwrap();
+    assert_eq!(summary.resident_bytes, 16384);
+    assert_eq!(summary.ending.device, Some(device));
+    assert!(refusal(&write(&[range(9, 0)])).contains("an entry has no name"));
+    let too_long = ResidentRange {
+        path: 3,
+        offset: 1,
+        length: i64::MAX as u64,
+    };
+    assert!(refusal(&write(&[too_long])).contains("it ends within its ranges"));
 }
 
 #[test]

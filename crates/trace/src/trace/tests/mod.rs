@@ -48,6 +48,7 @@ fn read(bytes: &[u8]) -> Result<Everything, TraceError> {
     while let Some(part) = reader.next_part()? {
         match part {
             Part::Tree(more) => entries.extend(more),
+            Part::Resident(_) => {}
             Part::Operations(more) => operations.extend(more),
             Part::Ending(end) => ending = Some(end),
         }
