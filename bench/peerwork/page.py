@@ -1,10 +1,14 @@
 """Tables of the results, and the page they are published on."""
 
+import subprocess
+
 from . import measure
 from .race import OURS
 from .tools import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
+# Code whose cost is measured.
+MEASURED = ["crates/engine", "crates/system", "crates/load", "crates/machine", "src/cli/load", "src/commands/load.rs"]
 BEGIN, END = "<!-- bench/peers writes from here -->", "<!-- bench/peers writes to here -->"
 
 
@@ -159,6 +163,20 @@ def rates(found):
                       "By stackrace alone, without any write. Zeros are not touched at all and cost nothing per byte.", "", aligned(head, rows)])
 
 
+def behind(commit):
+    """Commits that changed what is measured since that one; none where that is not known."""
+    counted = subprocess.run(["git", "rev-list", "--count", f"{commit.removesuffix('-dirty')}..HEAD", "--", *MEASURED],
+                             cwd=ROOT, capture_output=True, text=True)
+    return int(counted.stdout) if counted.returncode == 0 else None
+
+
+def age(commits):
+    """How old the page is, in its own words."""
+    if not commits:
+        return ""
+    return f" Since then, {commits:,} commit{'s' if commits > 1 else ''} changed what is measured here."
+
+
 def section(results):
     """All that is generated on the page: what is seen at a glance. `tables` has the rest."""
     machine = results["machine"]
@@ -169,7 +187,7 @@ def section(results):
         f"Measured {results['date']} on {machine['processor']}, {machine['memory']}, {machine['kernel']}, "
         f"{machine['system']}, governor {machine['governor']}; load average {results['load_before']} before, "
         f"{results['load_after']} after; {results['rounds']} rounds{', quick' if results['quick'] else ''}; "
-        f"stackrace at commit {results['commit']}.", "",
+        f"stackrace at commit {results['commit']}.{age(results['behind'])}", "",
         f"Versions: {versions}." + (f" Not here: {absent}." if absent else "") +
         f" Not comparable: {other}.", "",
         "## In short", "", summary(results["cases"]), "",

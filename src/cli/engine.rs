@@ -7,29 +7,20 @@ use stackrace_engine::content::ContentRate;
 use stackrace_base::unit;
 use stackrace_machine::observe;
 
-/// Measurements of the generator: the smallest is the one least disturbed.
-const TIMES: usize = 3;
-
-/// Operations of each of them for `show engine`.
+/// Operations over which the generator is measured for `show engine`.
 const MANY: u64 = 200_000;
 /// The same beside a load, which may itself be over in a few milliseconds.
-const FEW: u64 = 20_000;
+const FEW: u64 = 5_000;
 
 /// Cost of the generator itself beside a load, ns per operation.
 pub(super) fn own_ns() -> f64 {
-    own_ns_over(FEW)
-}
-
-fn own_ns_over(operations: u64) -> f64 {
-    let all = std::iter::repeat_with(|| stackrace_engine::self_cost(operations)).take(TIMES);
-    // The least: other processes can only add to it.
-    all.fold(f64::MAX, f64::min)
+    stackrace_engine::least_self_cost(FEW)
 }
 
 /// Measures, for at most half a second, and says what was found.
 pub(super) fn render(as_json: bool) -> String {
     let clock = FastClock::calibrated();
-    let own_ns = own_ns_over(MANY);
+    let own_ns = stackrace_engine::least_self_cost(MANY);
     // The time the measurement above took is what the clocks are compared over.
     let apart = clock.disagreement();
     let ring = stackrace_engine::io_uring_allowed();

@@ -55,7 +55,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, Command, FromArgMatches, ValueEnum};
 
 use args::{Arguments, CliVerb, Colour, Common};
 use defaults::Defaults;
@@ -99,7 +99,9 @@ pub(crate) fn main() -> ExitCode {
     if complete::answer() {
         return ExitCode::SUCCESS;
     }
-    let done = match args::whole().try_get_matches_from(words::with_values(std::env::args_os())) {
+    let mut whole = args::whole();
+    let typed = words::with_values(std::env::args_os());
+    let done = match whole.try_get_matches_from_mut(typed) {
         Ok(matches) => {
             // Before anything is touched.
             let verb = matches.subcommand_name().unwrap_or_default();
@@ -111,7 +113,7 @@ pub(crate) fn main() -> ExitCode {
                 true => check_limits(verb != "load"),
                 false => Ok(()),
             });
-            allowed.and_then(|()| dispatch(&matches))
+            allowed.and_then(|()| dispatch(&whole, &matches))
         }
         Err(_) if std::env::args_os().len() == 1 => {
             error(BEGIN);
@@ -219,7 +221,7 @@ fn is_a_store(named: Option<&Path>) -> Result<(), Failure> {
     Err(Failure::usage(text).next("name a directory, or unset STACKRACE_STORE"))
 }
 
-fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
+fn dispatch(whole: &Command, matches: &ArgMatches) -> Result<u8, Failure> {
     let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     let defaults = match matches.subcommand_name() {
         // On another machine it does what it is told from here.
@@ -241,7 +243,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
             one_kernel: false,
         },
         quiet: common.quiet,
-        typed: typed(&args::command(), matches),
+        typed: typed(whole, matches),
         events: EventCopy::default(),
         screen: Screen {
             width: terminal::columns(&std::io::stdout()),
@@ -290,15 +292,16 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
 }
 
 /// The options of the command that were typed: neither defaults nor what a variable of the environment says.
-fn typed(whole: &clap::Command, matches: &ArgMatches) -> TypedOptions {
+fn typed(whole: &Command, matches: &ArgMatches) -> TypedOptions {
     let Some((command, words)) = matches.subcommand() else {
         return TypedOptions::default();
     };
     let of_command = whole.find_subcommand(command).into_iter();
-    let options = of_command.flat_map(clap::Command::get_arguments);
+    let options = of_command.flat_map(Command::get_arguments);
     let typed = options.filter(|option| {
         let source = words.value_source(option.get_id().as_str());
-        source == Some(ValueSource::CommandLine)
+        // Those of all commands are none of this one, though the parser has laid them there.
+        source == Some(ValueSource::CommandLine) && !option.is_global_set()
     });
     TypedOptions {
         command: command.to_owned(),
@@ -394,6 +397,18 @@ mod tests {
             sees_the_kernel(verb, true).unwrap();
         }
         sees_the_kernel("report", false).unwrap();
+    }
+
+    #[test]
+    fn options_of_all_commands_are_not_counted_as_typed_for_one() {
+        let mut whole = args::whole();
+        let words = "stackrace load /tmp random --seed 2 --quiet --store /tmp";
+        let matches = whole.try_get_matches_from_mut(words.split(' ')).unwrap();
+        let typed = typed(&whole, &matches);
+        assert_eq!(
+            (typed.command.as_str(), typed.names),
+            ("load", vec!["seed".to_owned()])
+        );
     }
 
     #[test]

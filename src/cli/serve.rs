@@ -20,11 +20,17 @@ use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_results::record::{RunSource, Store, StoredRuns};
 use stackrace_show::web::{self, Guard, RunControl, TextReader, WebSite};
+use stackrace_system::memory::share_arenas;
 
 /// Shortest token that is taken: what a machine can guess over a network is shorter.
 const TOKEN_MIN: usize = 12;
 
+/// Places that the threads of visitors take memory from: with one for each, the server keeps what one page needed as
+/// many times.
+const ARENAS: u8 = 2;
+
 pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
+    share_arenas(ARENAS);
     let address = address(&verb.listen)?;
     let loopback = address.ip().is_loopback();
     let token = token(given(&verb)?, loopback && !verb.control)?;

@@ -422,7 +422,7 @@ fn noise(devices: &[String]) -> Noise {
         costs.push(stackrace_engine::self_cost(SELF_COST_OPERATIONS));
         SystemClock.sleep(PAUSE);
     }
-    let mut counted = before.until(&Snapshot::take(devices));
+    let mut counted = before.until_now(devices);
     pulse.end(&mut counted);
     let ns = (SystemClock.now_ns() - began) as f64;
     let all_ns = ns * f64::from(counted.cpus.max(1));

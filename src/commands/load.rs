@@ -237,7 +237,7 @@ struct Load<'a> {
 
 impl AroundPhase for Load<'_> {
     fn exchanged(&mut self) -> Option<String> {
-        self.watched.as_ref()?.exchanged()
+        self.watched.as_mut()?.exchanged_since()
     }
 
     fn before(&mut self, phase: usize) {

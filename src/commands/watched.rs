@@ -14,6 +14,8 @@ pub(crate) struct WatchedDirs<'a> {
     before: Vec<StorageIdentity>,
     /// The private directory of the data; `None` if there is none by now.
     data: Option<PathBuf>,
+    /// True if nothing was made or done since it was looked at.
+    just_looked: bool,
 }
 
 impl<'a> WatchedDirs<'a> {
@@ -27,6 +29,7 @@ impl<'a> WatchedDirs<'a> {
             host,
             before: before.collect::<Result<_, _>>()?,
             data: None,
+            just_looked: false,
         })
     }
 
@@ -36,7 +39,10 @@ impl<'a> WatchedDirs<'a> {
     /// It is not there, or it cannot be found out.
     pub(crate) fn of_existing(host: &'a dyn Host, path: &Path) -> Result<Self, Failure> {
         let holds = path.parent().filter(|_| path.is_file());
-        Self::of(host, &[holds.unwrap_or(path).to_path_buf()])
+        let mut watched = Self::of(host, &[holds.unwrap_or(path).to_path_buf()])?;
+        // Data are there already: nothing is made before it is read.
+        watched.just_looked = true;
+        Ok(watched)
     }
 
     /// Takes directories that were looked at already.
@@ -45,6 +51,7 @@ impl<'a> WatchedDirs<'a> {
             host,
             before,
             data: None,
+            just_looked: false,
         }
     }
 
@@ -67,6 +74,14 @@ impl<'a> WatchedDirs<'a> {
                 "{told}; nothing that was found out until now counts"
             ))
             .next("bring back what was there, leave it there, and begin again")),
+        }
+    }
+
+    /// The same as [`WatchedDirs::exchanged`]; a first look that follows at once need not read everything again.
+    pub(crate) fn exchanged_since(&mut self) -> Option<String> {
+        match std::mem::take(&mut self.just_looked) {
+            true => None,
+            false => self.exchanged(),
         }
     }
 
@@ -116,5 +131,12 @@ mod tests {
         watched.before[0].options = Some(vec!["commit=600".to_owned()]);
         let told = watched.exchanged().unwrap();
         assert!(told.contains("was mounted with commit=600"), "{told}");
+        // What it lies on was found out a moment ago, once; in a directory, data are made meanwhile.
+        assert_eq!(watched.exchanged_since(), None);
+        assert_eq!(watched.exchanged_since(), Some(told.clone()));
+        let directory = [held.path().to_path_buf()];
+        let mut watched = WatchedDirs::of(&host, &directory).ok().unwrap();
+        watched.before[0].options = Some(vec!["commit=600".to_owned()]);
+        assert_eq!(watched.exchanged_since(), Some(told));
     }
 }

@@ -89,6 +89,26 @@ fn pages_load_while_requests_never_end() {
     server.get("/").has(200, "quick");
 }
 
+fn threads_of_visitors_take_memory_from_one_place() {
+    let (ground, _) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let begun = |_| server.connect("GET / HTTP/1.1\r\nHost: local");
+    let open: Vec<_> = (0..40).map(begun).collect();
+    server.get("/").has(200, "quick");
+    // The arena of a thread begins where 64 MiB of addresses begin (mallopt(3): M_ARENA_MAX).
+    let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap();
+    let arenas = maps.lines().filter(|line| {
+        let mut words = line.split_whitespace();
+        let begins = words.next().and_then(|range| range.split('-').next());
+        let begins = begins.and_then(|start| u64::from_str_radix(start, 16).ok());
+        let written = words.next() == Some("rw-p") && words.nth(3).is_none();
+        written && begins.is_some_and(|start| start % (64 << 20) == 0)
+    });
+    let count = arenas.count();
+    assert!(count <= 1, "{count} arenas\n{maps}");
+    drop(open);
+}
+
 fn pages_load_while_event_streams_are_open() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -203,6 +223,7 @@ pub(crate) fn tests() -> Vec<stackrace_test_needs::Test> {
         a_form_has_few_bytes_and_few_values,
         forms_that_never_end_take_little_memory,
         pages_load_while_requests_never_end,
+        threads_of_visitors_take_memory_from_one_place,
         pages_load_while_event_streams_are_open,
         who_closes_an_event_stream_can_always_open_the_next,
         a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on,

@@ -96,6 +96,13 @@ impl Pair {
         best
     }
 
+    /// The reading taken ahead, unless it is so old that the machine may have been suspended since.
+    fn or_ahead(self, ahead: Option<Pair>) -> Pair {
+        ahead
+            .filter(|ahead| self.ns.saturating_sub(ahead.ns) < CALIBRATION_NS_MAX)
+            .unwrap_or(self)
+    }
+
     /// Time still to wait, ns, until the rate between this reading and one like `last` is precise
     /// enough. `None` if it is.
     fn left_ns(self, last: Pair) -> Option<u64> {
@@ -115,12 +122,20 @@ pub struct Calibration {
     first: Option<Pair>,
 }
 
+/// A first reading taken ahead of the first phase.
+static AHEAD: OnceLock<Pair> = OnceLock::new();
+
 impl Calibration {
+    /// Takes a first reading ahead: a phase that begins within a few milliseconds need not wait then until it is precise.
+    pub fn ahead() {
+        AHEAD.get_or_init(Pair::read);
+    }
+
     /// Takes the first reading.
     pub fn begin() -> Calibration {
         let needed = SCALE.get().is_none() && invariant();
         Calibration {
-            first: needed.then(Pair::read),
+            first: needed.then(|| Pair::read().or_ahead(AHEAD.get().copied())),
         }
     }
 
@@ -308,5 +323,19 @@ mod tests {
             Some(CALIBRATION_NS_MAX - 1)
         );
         assert_eq!(loose.left_ns(pair(CALIBRATION_NS_MAX, 1_000_000)), None);
+    }
+
+    #[test]
+    fn a_reading_taken_ahead_counts_until_it_is_old() {
+        let pair = |ns| Pair {
+            ticks: ns,
+            ns,
+            doubt_ns: 1,
+        };
+        let first = |now: u64, ahead| pair(now).or_ahead(ahead).ns;
+        assert_eq!(first(1_000_000, Some(pair(7))), 7);
+        assert_eq!(first(1_000_000, None), 1_000_000);
+        let old = 7 + CALIBRATION_NS_MAX;
+        assert_eq!(first(old, Some(pair(7))), old);
     }
 }

@@ -17,6 +17,7 @@ mod error;
 pub mod files;
 mod gate;
 mod io;
+mod lane;
 mod layout;
 mod outcome;
 mod pace;
@@ -54,7 +55,7 @@ pub use outcome::{
     LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome,
     ProgramWork, Slice, Stretch, ThreadOutcome, Timing,
 };
-pub use phase::{run, run_verified, self_cost};
+pub use phase::{least_self_cost, run, run_verified, self_cost};
 pub use verify::{ContentLedger, lay_out_verified};
 
 /// Checks that the kernel lets this process use io_uring.

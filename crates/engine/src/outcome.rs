@@ -117,32 +117,16 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// An empty distribution whose memory is already touched.
-    pub(crate) fn new() -> Timing {
-        let sum_ns = 0;
-        let histogram = latencies();
-        Timing { sum_ns, histogram }
-    }
-
-    #[inline(always)]
-    pub(crate) fn record(&mut self, ns: u64) {
-        self.sum_ns += u128::from(ns);
-        self.histogram.saturating_record(ns);
-    }
-
     pub(crate) fn merge(&mut self, other: &Timing) {
         self.sum_ns += other.sum_ns;
         add(&mut self.histogram, &other.histogram);
     }
 }
 
-/// An empty histogram of latencies.
-fn latencies() -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
-        .expect("the bounds are constants the histogram accepts");
-    // Touches every page now, so that none faults while measuring.
-    histogram.clear();
-    histogram
+/// An empty histogram of latencies. Its memory is there as far as counts are written.
+pub(crate) fn latencies() -> Histogram<u64> {
+    Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
+        .expect("the bounds are constants the histogram accepts")
 }
 
 fn add(ours: &mut Histogram<u64>, theirs: &Histogram<u64>) {
@@ -172,43 +156,6 @@ pub struct OpOutcome {
 }
 
 impl OpOutcome {
-    /// An outcome without any operation of this kind so far.
-    pub(crate) fn new(op: Op) -> OpOutcome {
-        OpOutcome {
-            op,
-            count: 0,
-            bytes: 0,
-            latency_sum_ns: 0,
-            latency: latencies(),
-            saturated: 0,
-            service: None,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn record(&mut self, latency_ns: u64, bytes: u64) {
-        self.count += 1;
-        self.bytes += bytes;
-        self.latency_sum_ns += u128::from(latency_ns);
-        if latency_ns > LATENCY_NS_MAX {
-            self.saturated += 1;
-        }
-        // At the upper bound then: a stall of days still counts among the slowest.
-        self.latency.saturating_record(latency_ns);
-    }
-
-    /// Records `count` operations of equal latency that moved `bytes` together.
-    #[inline(always)]
-    pub(crate) fn record_alike(&mut self, latency_ns: u64, count: u64, bytes: u64) {
-        self.count += count;
-        self.bytes += bytes;
-        self.latency_sum_ns += u128::from(latency_ns) * u128::from(count);
-        if latency_ns > LATENCY_NS_MAX {
-            self.saturated += count;
-        }
-        self.latency.saturating_record_n(latency_ns, count);
-    }
-
     /// Adds the results of another thread.
     pub(crate) fn merge(&mut self, other: &OpOutcome) {
         self.count += other.count;

@@ -1,12 +1,13 @@
 //! The measurements of one thread: latencies, counts and a time series, merged at the end.
 //!
-//! Everything is allocated, and the histograms are touched, before the clock starts. Recording an
+//! Everything is allocated, and the counts of latencies are touched, before the clock starts. Recording an
 //! operation is a few additions in memory that no other thread writes. The time series has a fixed
 //! number of slices: a longer phase doubles the width of a slice instead of allocating.
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
-use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
+use crate::lane::{Lane, Latencies, merge_latencies};
+use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing};
 use crate::progress::Progress;
 use stackrace_system::memory::CachePadded;
 
@@ -108,9 +109,9 @@ impl Series {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     /// Padded, because the allocator may place them beside another thread's.
-    lanes: [Option<Box<CachePadded<OpOutcome>>>; Op::ALL.len()],
+    lanes: [Option<Box<CachePadded<Lane>>>; Op::ALL.len()],
     /// Lateness of each operation, in an open loop only.
-    lateness: Option<Timing>,
+    lateness: Option<Latencies>,
     series: Series,
     short: u64,
     /// Records the closing of a phase, not a thread.
@@ -118,11 +119,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for these kinds of operation (about 270 KiB each) and steps of this width.
+    /// A recorder for these kinds of operation (about 90 KiB each) and steps of this width.
     pub fn new(slice_ns: u64, ops: &[Op]) -> Recorder {
         let mut lanes = [const { None }; Op::ALL.len()];
         for op in ops {
-            lanes[*op as usize] = Some(Box::new(CachePadded(OpOutcome::new(*op))));
+            lanes[*op as usize] = Some(Box::new(CachePadded(Lane::new(*op))));
         }
         Recorder {
             lanes,
@@ -137,9 +138,9 @@ impl Recorder {
     /// latency is already their service time.
     pub fn open_loop(mut self) -> Recorder {
         for lane in self.lanes.iter_mut().flatten() {
-            lane.0.service = (lane.0.op != Op::Fsync).then(Timing::new);
+            lane.0.service = (lane.0.op != Op::Fsync).then(Latencies::new);
         }
-        self.lateness = Some(Timing::new());
+        self.lateness = Some(Latencies::new());
         self
     }
 
@@ -159,7 +160,7 @@ impl Recorder {
         let Some(CachePadded(lane)) = self.lanes[op as usize].as_deref_mut() else {
             unannounced(op);
         };
-        lane.record(end_ns.saturating_sub(start_ns), bytes);
+        lane.record(end_ns.saturating_sub(start_ns), 1, bytes);
         if op != Op::Fsync {
             self.series.add(end_ns, 1, bytes);
         }
@@ -176,7 +177,7 @@ impl Recorder {
         let Some(CachePadded(lane)) = self.lanes[op as usize].as_deref_mut() else {
             unannounced(op);
         };
-        lane.record_alike(end_ns.saturating_sub(start_ns), count, bytes);
+        lane.record(end_ns.saturating_sub(start_ns), count, bytes);
         if op != Op::Fsync {
             self.series.add(end_ns, count, bytes);
         }
@@ -189,7 +190,7 @@ impl Recorder {
             // Only an open loop has one; in a closed loop it would be the latency once more.
             && let Some(service) = &mut lane.0.service
         {
-            service.record(service_ns);
+            service.record(service_ns, 1);
         }
     }
 
@@ -197,7 +198,7 @@ impl Recorder {
     #[inline(always)]
     pub fn late(&mut self, late_ns: u64) {
         if let Some(lateness) = &mut self.lateness {
-            lateness.record(late_ns);
+            lateness.record(late_ns, 1);
         }
     }
 
@@ -216,8 +217,8 @@ impl Recorder {
 
     /// Everything recorded so far.
     pub(crate) fn done(&self) -> Vec<OpOutcome> {
-        let lanes = self.lanes.iter().flatten().map(|lane| lane.0.clone());
-        lanes.filter(|kind| kind.count > 0).collect()
+        let lanes = self.lanes.iter().flatten().filter(|lane| lane.0.count > 0);
+        lanes.map(|lane| lane.0.outcome()).collect()
     }
 
     /// Everything recorded so far, fsyncs left out, in sum.
@@ -228,7 +229,7 @@ impl Recorder {
             sum.plus(Progress {
                 ops: lane.count,
                 bytes: lane.bytes,
-                latency_ns: lane.latency_sum_ns,
+                latency_ns: lane.latency_sum_ns(),
             })
         })
     }
@@ -236,25 +237,23 @@ impl Recorder {
     /// Merges the recorders of a phase, and keeps each thread's results if there were several
     /// threads.
     pub fn merge(recorders: Vec<Recorder>, slice_ns: u64) -> Merged {
-        let mut lanes: [Option<OpOutcome>; Op::ALL.len()] = [const { None }; Op::ALL.len()];
+        let mut lanes: [Option<Lane>; Op::ALL.len()] = [const { None }; Op::ALL.len()];
         // Those of a single thread would be the whole once more.
         let several = recorders.iter().filter(|r| !r.closing).count() > 1;
         let (mut threads, mut lateness, mut short) = (Vec::new(), None, 0);
         let mut series: Option<Series> = None;
         for recorder in recorders {
-            let kinds = recorder.lanes.into_iter().flatten();
-            let kinds: Vec<OpOutcome> = kinds.map(|k| k.0).filter(|k| k.count > 0).collect();
             if several && !recorder.closing {
-                // Copies, as the whole takes the originals apart.
-                threads.push((kinds.clone(), recorder.series.clone()));
+                threads.push((recorder.done(), recorder.series.clone()));
             }
-            for kind in kinds {
+            let kinds = recorder.lanes.into_iter().flatten().map(|kind| kind.0);
+            for kind in kinds.filter(|kind| kind.count > 0) {
                 match &mut lanes[kind.op as usize] {
                     Some(lane) => lane.merge(&kind),
                     lane => *lane = Some(kind),
                 }
             }
-            merge_timings(&mut lateness, recorder.lateness.as_ref());
+            merge_latencies(&mut lateness, recorder.lateness.as_ref());
             match &mut series {
                 Some(series) => series.merge(recorder.series),
                 None => series = Some(recorder.series),
@@ -272,9 +271,9 @@ impl Recorder {
         // The outcome may be kept for long: return the unused capacity.
         series.slices.shrink_to_fit();
         Merged {
-            ops: lanes.into_iter().flatten().collect(),
+            ops: lanes.iter().flatten().map(Lane::outcome).collect(),
             threads,
-            lateness,
+            lateness: lateness.as_ref().map(Latencies::timing),
             slice_ns: series.slice_ns,
             series: series.slices,
             short,

@@ -1,7 +1,7 @@
 //! Nothing is allocated between the first and the last reading of the clock.
 //!
-//! Proved by counting: a phase ten times as long allocates exactly as often. Alone in its file,
-//! with one test, because the count is the whole process's.
+//! Proved by counting: a phase ten times as long allocates exactly as often. And what it allocates grows with threads
+//! and depth by bounded amounts. Alone in its file, with one test, because the count is the whole process's.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -23,11 +23,13 @@ use stackrace_test_needs as needs;
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: every call is passed on unchanged to the system's allocator, which upholds the contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        BYTES.fetch_add(layout.size() as u64, Ordering::SeqCst);
         // SAFETY: the caller's promises are passed on.
         unsafe { System.alloc(layout) }
     }
@@ -37,6 +39,7 @@ unsafe impl GlobalAlloc for Counting {
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        BYTES.fetch_add(size as u64, Ordering::SeqCst);
         // SAFETY: the caller's promises are passed on.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -194,6 +197,7 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
         }
     }
     files_allocate_nothing(directory.path());
+    memory_grows_by_little(&targets, ring.is_ok());
     if let Err(error) = ring {
         needs::skip(format!("all but the ring: {error}"));
     }
@@ -204,6 +208,34 @@ fn main() -> ExitCode {
         "allocations",
         needs::tests![the_number_of_operations_does_not_change_the_number_of_allocations],
     )])
+}
+
+/// Bytes that a thread may add: 563 KiB of room for its time series, 262 KiB for the histogram that is kept of it.
+const THREAD_BYTES: u64 = 900 << 10;
+/// Bytes that an operation in flight may add, beside its buffer.
+const IN_FLIGHT_BYTES: u64 = 512;
+
+/// Allocations of phases that read, by threads and, of a ring, by depth.
+fn memory_grows_by_little(targets: &[IoTarget], ring: bool) {
+    let bytes = |engine: IoEngine, threads: u32, queue_depth: u32| {
+        let mut spec = Spec {
+            engine,
+            threads,
+            queue_depth,
+            ..Spec::reads(targets.to_vec(), 4096)
+        };
+        spec.stop.ops = Some(1_000);
+        let before = BYTES.load(Ordering::SeqCst);
+        run(&spec, &Control::default()).unwrap();
+        BYTES.load(Ordering::SeqCst) - before
+    };
+    let (few, many) = (bytes(IoEngine::Sync, 2, 1), bytes(IoEngine::Sync, 8, 1));
+    assert!(many <= few + 6 * THREAD_BYTES, "{few} and {many} bytes");
+    if ring {
+        let (few, deep) = (bytes(IoEngine::Uring, 2, 1), bytes(IoEngine::Uring, 2, 64));
+        let most = few + 2 * 63 * IN_FLIGHT_BYTES;
+        assert!(deep <= most, "{few} and {deep} bytes");
+    }
 }
 
 /// Phases over files. Their set-up opens each directory while there are few, and none where there are

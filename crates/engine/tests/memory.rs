@@ -17,7 +17,7 @@ const THREADS: u32 = 16;
 const QUEUE_DEPTH: u32 = 128;
 const BLOCK: u32 = 4096;
 /// What everything else together may take, bytes.
-const ALLOWANCE: u64 = 16 << 20;
+const ALLOWANCE: u64 = 12 << 20;
 
 /// The largest resident set this process ever had, bytes; `None`: the system does not say.
 fn peak() -> Option<u64> {

@@ -24,6 +24,19 @@ pub fn round_up(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
+/// Has all threads allocate from at most so many arenas, where the C library keeps arenas (glibc): by default every
+/// thread gets its own, up to eight for each processor, and what it frees there stays with this process. To be called
+/// before other threads start.
+pub fn share_arenas(most: u8) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: mallopt sets a parameter of the allocator; no memory is involved.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, most.into());
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = most;
+}
+
 /// Memory that could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot have {bytes} bytes of buffers: {}", words(*errno))]
@@ -96,9 +109,76 @@ impl AlignedMemory {
     }
 }
 
+/// Counts that begin at 0, of which only the first ones are in memory from the start: of the rest, a page is there from
+/// the first count on that is written in it.
+#[derive(Debug)]
+pub struct SparseCounts(Mapping);
+
+impl SparseCounts {
+    /// Maps `length` counts, the first `present` of them in memory.
+    ///
+    /// # Errors
+    /// [`NoMemory`] with what the system said.
+    pub fn new(length: usize, present: usize) -> Result<Self, NoMemory> {
+        let bytes = round_up(length.max(1) * size_of::<u64>());
+        let mapped = Mapping::anonymous(bytes, MapFlags::PRIVATE);
+        let mut counts = Self(mapped.map_err(|errno| NoMemory {
+            bytes,
+            errno: errno.raw_os_error(),
+        })?);
+        for page in counts.all_mut()[..present].chunks_mut(ALIGNMENT / size_of::<u64>()) {
+            // Seen from outside, so that the compiler leaves the write of a zero in.
+            page[0] = std::hint::black_box(0);
+        }
+        Ok(counts)
+    }
+
+    /// All counts, and those that fill the last page.
+    #[inline(always)]
+    pub fn all(&self) -> &[u64] {
+        let length = self.0.size() / size_of::<u64>();
+        // SAFETY: the mapping holds so many initialised (zeroed) counts at a page's beginning for as long as `self`
+        // lives; it is private, and `&self` keeps Rust code from writing to it meanwhile.
+        unsafe { std::slice::from_raw_parts(self.0.start().as_ptr().cast(), length) }
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub fn all_mut(&mut self) -> &mut [u64] {
+        let length = self.0.size() / size_of::<u64>();
+        // SAFETY: as in `all`, and `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.0.start().as_ptr().cast(), length) }
+    }
+
+    /// Pages of them that are in memory; `None` where the system does not tell.
+    pub fn pages_present(&self) -> Option<usize> {
+        use std::os::unix::fs::FileExt;
+        let map = std::fs::File::open("/proc/self/pagemap").ok()?;
+        let first = self.0.start().as_ptr().addr() / ALIGNMENT;
+        let mut pages = vec![0; self.0.size() / ALIGNMENT * size_of::<u64>()];
+        map.read_exact_at(&mut pages, (first * size_of::<u64>()) as u64)
+            .ok()?;
+        // The last byte of an entry has the bits "present" and "swapped" (Documentation/admin-guide/mm/pagemap.rst).
+        let last = pages.iter().skip(7).step_by(8);
+        Some(last.filter(|bits| **bits & 0xC0 != 0).count())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Miri has no pages.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn counts_are_in_memory_where_they_are_wanted_or_written() {
+        let mut counts = SparseCounts::new(40_000, 1_000).unwrap();
+        assert!(counts.all().len() >= 40_000);
+        assert_eq!(counts.pages_present(), Some(2));
+        counts.all_mut()[39_999] += 3;
+        assert_eq!(counts.pages_present(), Some(3));
+        assert_eq!(counts.all().iter().sum::<u64>(), 3);
+    }
 
     #[test]
     fn a_region_is_zeroed_aligned_and_not_shared() {

@@ -18,6 +18,7 @@ use super::words::unknown;
 use crate::commands::load::{self, LoadRequest, Loaded};
 use crate::commands::load_target::LoadTarget;
 use stackrace_base::interrupt::Interrupt;
+use stackrace_engine::clock::Calibration;
 use stackrace_judge::audit;
 use stackrace_load::programs;
 use stackrace_load::programs::fio::FIO;
@@ -36,6 +37,8 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         let names: Vec<&str> = programs::workloads().iter().map(|kind| kind.name).collect();
         return Err(unknown("workload", &verb.workload, &names));
     };
+    // The clock becomes precise while all else is found out.
+    Calibration::ahead();
     let target = LoadTarget::look(&verb.place)?;
     let free = match &target {
         LoadTarget::Directory(directory) => free_in(std::slice::from_ref(directory)),
@@ -65,7 +68,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         let of = audit::AuditedTrial {
             whose: kind.operations,
             level: kind.level,
-            environment: &observe::environment(),
+            environment: &observe::limiting_facts(),
             in_virtual_time: false,
         };
         audit::trial_audit(&of, trial)

@@ -59,6 +59,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
             THREAD_SHARE,
         )
     }));
+    evidence.extend(each_disk(reading, window * left));
     let waited = counted.pressure_cpu_ns.map(|ns| ns as f64 / window);
     if let Some(part) = waited {
         evidence.push(
@@ -101,22 +102,45 @@ fn busiest_of_the_kernel<'a>(reading: &TrialReading<'a>, time: f64) -> Option<(&
     Some((thread.name.as_str(), part.min(1.0)))
 }
 
-/// Share of the time of processors in use (`busy`, ns) that this run used: its own, and that of the
-/// kernel, which works for the trial in threads of its own.
+/// Processor time for each disk that worked, as a share of the time (ns) of one CPU: it says how many such disks the
+/// machine can keep busy. `None` if none of them worked.
+fn each_disk(reading: &TrialReading<'_>, time: f64) -> Option<EvidenceFigure> {
+    let lower = reading.lower().collect::<Vec<_>>();
+    let disks = match lower.is_empty() {
+        true => reading.upper().collect(),
+        false => lower,
+    };
+    let worked = disks.iter().filter(|disk| disk.reads + disk.writes > 0);
+    let count = worked.count();
+    let part = share(ours_ns(reading), time * count as f64)?;
+    let disks = match count {
+        1 => "its disk".to_owned(),
+        many => format!("each of its {many} disks"),
+    };
+    let name = format!("used by this run for {disks}, of one CPU");
+    Some(EvidenceFigure::new(name, part, "share"))
+}
+
+/// Share of the time of processors in use (`busy`, ns) that this run used.
 fn ours(reading: &TrialReading<'_>, busy: f64) -> f64 {
+    share(ours_ns(reading), busy).unwrap_or(0.0).min(1.0)
+}
+
+/// Processor time of this run, ns: its own, and that of the kernel, which works for the trial in threads of its own.
+fn ours_ns(reading: &TrialReading<'_>) -> f64 {
     let counted = &reading.trial.counted;
     let busiest = counted.kernel_thread.as_ref().map(|thread| thread.cpu_ns);
     let kernel = counted.kernel_threads_ns.or(busiest).unwrap_or(0) as f64;
     let own = counted.cpu_user_ns as f64 + counted.cpu_system_ns as f64;
     let own = own.max(reading.own_cpu_ns().1);
-    share(own + kernel, busy).unwrap_or(0.0).min(1.0)
+    own + kernel
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::sample::{found, trial};
     use super::*;
-    use stackrace_base::event::{Observation, ThreadCounted};
+    use stackrace_base::event::{DeviceCounted, Observation, ThreadCounted};
 
     fn limit(trial: &Observation) -> Option<LimitedBy> {
         found(&CHECK, trial).unwrap().limit
@@ -190,6 +214,33 @@ mod tests {
                 "tasks waited for {share} of the time"
             );
         }
+    }
+
+    #[test]
+    fn processor_time_is_told_for_each_disk_that_worked() {
+        let mut trial = trial();
+        let told = |trial: &Observation| {
+            let evidence = found(&CHECK, trial).unwrap().evidence;
+            let figure = evidence.iter().find(|one| one.name.contains("disk"));
+            figure.map(|one| (one.name.clone(), one.value))
+        };
+        trial.counted.cpu_system_ns = 500_000_000;
+        trial.counted.kernel_threads_ns = Some(100_000_000);
+        assert_eq!(told(&trial), None, "no disk worked");
+        // The loop device lies on the disk, and is none itself.
+        for device in &mut trial.counted.devices {
+            device.reads = 1;
+        }
+        let name = |disks: &str| format!("used by this run for {disks}, of one CPU");
+        assert_eq!(told(&trial), Some((name("its disk"), 0.6)));
+        let disk = |name: &str| DeviceCounted {
+            device: name.to_owned(),
+            flushes: Some(0),
+            writes: 1,
+            ..trial.counted.devices[1].clone()
+        };
+        trial.counted.devices = vec![disk("nvme0n1"), disk("nvme1n1")];
+        assert_eq!(told(&trial), Some((name("each of its 2 disks"), 0.3)));
     }
 
     #[test]

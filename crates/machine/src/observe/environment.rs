@@ -20,6 +20,24 @@ pub fn environment() -> Vec<Fact> {
     facts
 }
 
+/// Those of the facts that limit figures: memory, control groups, links of devices. All else of the machine is for those who
+/// read a record, and a trial without one need not look for it.
+pub fn limiting_facts() -> Vec<Fact> {
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let mut facts: Vec<Fact> = memory_fact(&read, &meminfo).into_iter().collect();
+    facts.extend(group::limits(&read).facts());
+    facts.extend(physical::limits(Path::new("/sys")));
+    facts
+}
+
+fn memory_fact(read: &dyn Fn(&str) -> Option<String>, meminfo: &str) -> Option<Fact> {
+    let fact = Fact::new("memory", after_colon(meminfo, "MemTotal")?);
+    Some(match memory_bytes_of(read) {
+        Some(bytes) => fact.with(FactFigure::Bytes(bytes)),
+        None => fact,
+    })
+}
+
 /// The same from files as `read` gives them by path; `None` from it if there is no such file.
 pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -29,11 +47,7 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
         .to_string_lossy()
         .into_owned();
     facts.push(Fact::new("machine", machine));
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            facts.push(Fact::new(name, value));
-        }
-    };
+    let mut add = adding(&mut facts);
     add(
         "distribution",
         read("/etc/os-release").and_then(|text| quoted(&text, "PRETTY_NAME")),
@@ -57,7 +71,9 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
             .then(|| "yes (virtual machine)".to_owned()),
     );
     let meminfo = read("/proc/meminfo").unwrap_or_default();
-    add("memory", after_colon(&meminfo, "MemTotal"));
+    drop(add);
+    facts.extend(memory_fact(read, &meminfo));
+    let mut add = adding(&mut facts);
     add(
         "memory available at the start",
         after_colon(&meminfo, "MemAvailable"),
@@ -79,12 +95,18 @@ pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     );
     add("hypervisor", first_line(read, "/sys/hypervisor/type"));
     kernel_settings(read, &mut add);
-    let memory = facts.iter_mut().find(|fact| fact.name == "memory");
-    if let (Some(fact), Some(bytes)) = (memory, memory_bytes_of(read)) {
-        fact.figure = Some(FactFigure::Bytes(bytes));
-    }
+    drop(add);
     facts.extend(group::limits(read).facts());
     facts
+}
+
+/// Adds facts in words, as far as they are known.
+fn adding(facts: &mut Vec<Fact>) -> impl FnMut(&str, Option<String>) {
+    |name, value| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            facts.push(Fact::new(name, value));
+        }
+    }
 }
 
 /// Settings of the kernel that change figures, and who is measuring.
@@ -125,7 +147,7 @@ fn kernel_settings(
 
 /// The first limit that a control group puts on the I/O of this program, as the kernel writes it; `None` if none does.
 pub fn io_limit() -> Option<String> {
-    group::limits(&read).io
+    group::io_limit(&read)
 }
 
 /// Bytes of memory that this program and the caches of its files can have: those of the machine (`MemTotal`), or of its
@@ -136,7 +158,7 @@ pub fn memory_bytes() -> Option<u64> {
 
 /// The smaller one of an amount of memory and what a control group allows.
 fn within_group(bytes: Option<u64>) -> Option<u64> {
-    let limit = group::limits(&read).memory;
+    let limit = group::memory_limit(&read);
     match bytes.zip(limit) {
         Some((bytes, limit)) => Some(bytes.min(limit)),
         None => bytes.or(limit),

@@ -40,6 +40,35 @@ pub(super) fn limits(read: &dyn Fn(&str) -> Option<String>) -> GroupLimits {
         processor: some_processors(read),
         ..GroupLimits::default()
     };
+    each_group(read, &mut |group| {
+        narrowest(&mut limits.processor, group.processor());
+        narrowest(&mut limits.memory, group.memory());
+        narrowest(&mut limits.processes, group.processes());
+        // The group's own before those above it.
+        limits.io = limits.io.take().or_else(|| group.io());
+    });
+    limits
+}
+
+/// The first limit of I/O, as the kernel writes it: what is asked before and after each trial reads no file of other
+/// limits.
+pub(super) fn io_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let mut limit = None;
+    each_group(read, &mut |group| {
+        limit = limit.take().or_else(|| group.io());
+    });
+    limit
+}
+
+/// The narrowest limit of memory, bytes.
+pub(super) fn memory_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    let mut limit = None;
+    each_group(read, &mut |group| narrowest(&mut limit, group.memory()));
+    limit
+}
+
+/// Visits this program's groups, each before those above it.
+fn each_group(read: &dyn Fn(&str) -> Option<String>, visit: &mut dyn FnMut(&Group<'_>)) {
     let groups = read("/proc/self/cgroup").unwrap_or_default();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -52,11 +81,13 @@ pub(super) fn limits(read: &dyn Fn(&str) -> Option<String>) -> GroupLimits {
                 let group = group.to_string_lossy();
                 let file =
                     |name: &str| read(&format!("{root}{}/{name}", group.trim_end_matches('/')));
-                limits.narrow(controllers, &file);
+                visit(&Group {
+                    controllers,
+                    file: &file,
+                });
             }
         }
     }
-    limits
 }
 
 /// Thousandths of the processors that this program may run on; `None` if these are all that are there.
@@ -97,44 +128,68 @@ fn roots(controllers: &str) -> Vec<String> {
     roots
 }
 
-impl GroupLimits {
-    /// Takes in the limits of one group.
-    fn narrow(&mut self, controllers: &str, file: &dyn Fn(&str) -> Option<String>) {
-        let number = |name: &str| file(name)?.trim().parse::<u64>().ok();
-        let has = |name: &str| controllers.split(',').any(|one| one == name);
-        let quota = match controllers {
-            "" => file("cpu.max").as_deref().and_then(quota),
-            _ if has("cpu") => number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us")),
-            _ => None,
-        };
-        let share =
-            quota.and_then(|(quota, period)| quota.saturating_mul(1000).checked_div(period));
-        let memory = match controllers {
-            "" => number("memory.max"),
-            _ if has("memory") => number("memory.limit_in_bytes").filter(|bytes| *bytes < NO_LIMIT),
-            _ => None,
-        };
-        let processes = match controllers.is_empty() || has("pids") {
-            true => number("pids.max"),
-            false => None,
-        };
-        narrowest(&mut self.processor, share);
-        narrowest(&mut self.memory, memory);
-        narrowest(&mut self.processes, processes);
-        let files: &[&str] = match controllers {
-            "" => &["io.max"],
-            _ if has("blkio") => THROTTLES,
-            _ => &[],
-        };
-        let io = files.iter().find_map(|name| {
-            let text = file(name)?;
-            let limit = text.lines().next()?.trim();
-            (!limit.is_empty()).then(|| format!("{name}: {limit}"))
-        });
-        // The group's own before those above it.
-        self.io = self.io.take().or(io);
+/// One control group as it is mounted at one place.
+struct Group<'a> {
+    /// Its controllers of version 1, with commas between them; empty of version 2.
+    controllers: &'a str,
+    /// Reads one of its files by name.
+    file: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Group<'_> {
+    fn has(&self, controller: &str) -> bool {
+        self.controllers.split(',').any(|one| one == controller)
     }
 
+    fn number(&self, name: &str) -> Option<u64> {
+        (self.file)(name)?.trim().parse().ok()
+    }
+
+    /// Thousandths of one processor.
+    fn processor(&self) -> Option<u64> {
+        let quota = match self.controllers {
+            "" => (self.file)("cpu.max").as_deref().and_then(quota),
+            _ if self.has("cpu") => self
+                .number("cpu.cfs_quota_us")
+                .zip(self.number("cpu.cfs_period_us")),
+            _ => None,
+        };
+        quota.and_then(|(quota, period)| quota.saturating_mul(1000).checked_div(period))
+    }
+
+    /// Bytes of memory.
+    fn memory(&self) -> Option<u64> {
+        match self.controllers {
+            "" => self.number("memory.max"),
+            _ if self.has("memory") => self
+                .number("memory.limit_in_bytes")
+                .filter(|bytes| *bytes < NO_LIMIT),
+            _ => None,
+        }
+    }
+
+    /// Processes and threads.
+    fn processes(&self) -> Option<u64> {
+        let counts = self.controllers.is_empty() || self.has("pids");
+        counts.then(|| self.number("pids.max")).flatten()
+    }
+
+    /// The first limit of I/O, as the kernel writes it.
+    fn io(&self) -> Option<String> {
+        let files: &[&str] = match self.controllers {
+            "" => &["io.max"],
+            _ if self.has("blkio") => THROTTLES,
+            _ => &[],
+        };
+        files.iter().find_map(|name| {
+            let text = (self.file)(name)?;
+            let limit = text.lines().next()?.trim();
+            (!limit.is_empty()).then(|| format!("{name}: {limit}"))
+        })
+    }
+}
+
+impl GroupLimits {
     /// What of it is said of the machine that a run is made on.
     pub(super) fn facts(self) -> Vec<Fact> {
         let processor = self.processor.map(|thousandths| {
@@ -221,6 +276,30 @@ mod tests {
         );
         assert_eq!(found(&[one]), none);
         assert_eq!(found(&[]), none);
+    }
+
+    #[test]
+    fn a_limit_of_one_kind_is_found_without_reading_files_of_the_others() {
+        let read = std::cell::RefCell::new(Vec::new());
+        let files = |path: &str| {
+            read.borrow_mut().push(path.to_owned());
+            match path {
+                "/proc/self/cgroup" => Some("0::/job\n".to_owned()),
+                "/sys/fs/cgroup/job/io.max" => Some("8:16 rbps=1\n".to_owned()),
+                "/sys/fs/cgroup/memory.max" => Some("4096\n".to_owned()),
+                _ => None,
+            }
+        };
+        assert_eq!(io_limit(&files).as_deref(), Some("io.max: 8:16 rbps=1"));
+        assert_eq!(memory_limit(&files), Some(4096));
+        let read = read.into_inner();
+        let others = |path: &&String| {
+            let known = ["/proc/self/cgroup", "/io.max", "/memory.max"];
+            !known.iter().any(|known| path.ends_with(known))
+        };
+        assert_eq!(read.iter().find(others), None);
+        // The group's own was found: none above it is asked.
+        assert!(!read.contains(&"/sys/fs/cgroup/io.max".to_owned()));
     }
 
     #[test]

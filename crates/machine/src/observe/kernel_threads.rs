@@ -13,7 +13,7 @@ use stackrace_base::event::ThreadCounted;
 const KTHREADD: &str = "2";
 
 /// A tick of `/proc`, ns: 100 a second on every Linux in use, as ticks are an ABI.
-const TICK_NS: u64 = 10_000_000;
+pub(super) const TICK_NS: u64 = 10_000_000;
 
 /// More than any line of a `stat` file: about fifty numbers and a name of 64 bytes.
 const LINE_BYTES: usize = 2048;

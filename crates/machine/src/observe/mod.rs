@@ -19,7 +19,8 @@ mod pulse;
 mod slices;
 
 pub use environment::{
-    environment, environment_of, io_limit, kernel, memory_available, memory_bytes, memory_bytes_of,
+    environment, environment_of, io_limit, kernel, limiting_facts, memory_available, memory_bytes,
+    memory_bytes_of,
 };
 
 pub use pulse::{Pulse, StoppedLook};
@@ -56,7 +57,23 @@ impl Snapshot {
         }
     }
 
-    /// The same from files that `read` returns by path; `None`: there is no such file.
+    /// Counts from `self` until now.
+    pub fn until_now(&self, devices: &[String]) -> Counted {
+        self.until_at(now_ns(), devices)
+    }
+
+    fn until_at(&self, at_ns: u64, devices: &[String]) -> Counted {
+        let mut later = Self::read(devices, |path| std::fs::read_to_string(path).ok());
+        later.at_ns = at_ns;
+        // Last, as the time it takes is no workload's. What ran for less than a tick shows in no count of ticks, and
+        // there may be hundreds of threads.
+        if at_ns.saturating_sub(self.at_ns) >= kernel_threads::TICK_NS {
+            later.kernel_threads = kernel_threads::take();
+        }
+        self.until(&later)
+    }
+
+    /// A snapshot of files that `read` returns by path; `None`: there is no such file.
     pub fn read(devices: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
         let disks = read("/proc/diskstats")
             .map(|text| diskstats::parse(&text))
@@ -317,9 +334,34 @@ mod tests {
     #[test]
     fn a_snapshot_of_this_machine_has_a_window() {
         let before = Snapshot::take(&[]);
-        let counted = before.until(&Snapshot::take(&[]));
+        let counted = before.until_now(&[]);
         assert!(counted.window_ns.is_some_and(|ns| ns > 0));
         assert!(counted.unwritten_bytes.is_some() && counted.cancelled_bytes.is_some());
+    }
+
+    /// What judges a trial finds the same in both.
+    #[test]
+    fn facts_that_limit_figures_are_those_of_the_environment() {
+        let figures = |facts: Vec<stackrace_base::event::Fact>| {
+            let facts = facts.into_iter().filter(|fact| fact.figure.is_some());
+            facts
+                .map(|fact| (fact.name, fact.figure))
+                .collect::<Vec<_>>()
+        };
+        let limiting = figures(limiting_facts());
+        assert_eq!(limiting, figures(environment()));
+        assert!(limiting.iter().any(|(name, _)| name == "memory"));
+    }
+
+    #[test]
+    fn kernel_threads_are_listed_again_only_after_a_tick_of_their_counters() {
+        let before = Snapshot::take(&[]);
+        let short = before.until_at(before.at_ns + kernel_threads::TICK_NS - 1, &[]);
+        assert_eq!((short.kernel_threads_ns, short.kernel_thread), (None, None));
+        let long = before.until_at(before.at_ns + kernel_threads::TICK_NS, &[]);
+        // A container may hide them.
+        let listed = !before.kernel_threads.is_empty();
+        assert_eq!(long.kernel_threads_ns.is_some(), listed);
     }
 
     /// 8 MiB read through a ring, of which the kernel fetched 2: `rchar` alone says no hit at all.

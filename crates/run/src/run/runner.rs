@@ -199,9 +199,8 @@ impl Counters {
 
     fn end(self) -> Counted {
         let before = self.before;
-        let mut counted = before.map_or_else(Counted::default, |before| {
-            before.until(&Snapshot::take(&self.devices))
-        });
+        let mut counted =
+            before.map_or_else(Counted::default, |before| before.until_now(&self.devices));
         if let Some(pulse) = self.pulse {
             pulse.end(&mut counted);
         }
