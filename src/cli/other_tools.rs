@@ -111,10 +111,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         &["margin"],
     ),
     option(&["precision", "max-error"], &["within"]),
-    option(
-        &["workload", "test", "tests", "benchmark", "command"],
-        &["with"],
-    ),
+    option(&["workload", "test", "tests", "benchmark"], &["with"]),
     option(&["scenario", "use-case"], &["for"]),
     option(&["host", "hosts", "remote", "target"], &["on"]),
     either(
@@ -149,7 +146,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         Words("one directory: stackrace check DIR --require BOUND; several: [require] in a study"),
     ),
     either(
-        &["directory", "dir", "filename", "path"],
+        &["directory", "filename", "path"],
         &[],
         Words("a directory stands alone, without an option: stackrace check DIR"),
     ),

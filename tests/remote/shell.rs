@@ -72,8 +72,9 @@ pub(super) fn a_study_runs_where_there_is_nothing_but_a_shell() {
     let with = |words: &[&str]| stackrace(&ground, &[words, &there].concat());
 
     // What it would do, by the system's own commands.
-    let plan = with(&["plan", study]);
+    let plan = with(&["plan", study, "--time", "7 h"]);
     plan.ended(0);
+    assert!(plan.out.contains("at most 7 h 00 min"), "{}", plan.out);
     assert!(
         plan.out.contains("$ mkdir /srv/a/.stackrace-"),
         "{}",

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
+fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     needs::root_and_loop_devices();
     for clean in [true, false] {
         let ground = Ground::new();
@@ -26,7 +26,7 @@ pub(crate) fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     }
 }
 
-pub(crate) fn killed_at_any_moment_it_resumes() {
+fn killed_at_any_moment_it_resumes() {
     needs::root_and_loop_devices();
     // Lines of the log at which it is killed: before anything exists, raising, settling between
     // phases, lowering, in the second round.
@@ -45,7 +45,7 @@ pub(crate) fn killed_at_any_moment_it_resumes() {
 }
 
 /// Killed as soon as it has removed something, again and again.
-pub(crate) fn what_a_clean_that_is_killed_leaves_the_next_one_removes() {
+fn what_a_clean_that_is_killed_leaves_the_next_one_removes() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     ground.write("slow.toml", SLOW);
@@ -102,15 +102,15 @@ pub(crate) fn nothing_is_left_of_a_killed(stack: &str) {
     assert!(said.ended(0).out.starts_with(&words), "{}", said.out);
 }
 
-pub(crate) fn nothing_is_left_of_a_killed_ext4() {
+fn nothing_is_left_of_a_killed_ext4() {
     nothing_is_left_of_a_killed("ext4");
 }
 
-pub(crate) fn nothing_is_left_of_a_killed_xfs() {
+fn nothing_is_left_of_a_killed_xfs() {
     nothing_is_left_of_a_killed("xfs");
 }
 
-pub(crate) fn nothing_is_left_of_a_killed_btrfs() {
+fn nothing_is_left_of_a_killed_btrfs() {
     nothing_is_left_of_a_killed("btrfs");
 }
 
@@ -211,4 +211,16 @@ pub(crate) fn commands_that_outlive_their_run_are_waited_for() {
         assert_eq!(ground.left(), [""; 0]);
         fs::remove_dir_all(store).unwrap();
     }
+}
+
+/// Those of kills.
+pub(super) fn tests() -> Vec<needs::Test> {
+    needs::tests![
+        killed_while_it_measures_it_can_be_cleaned_or_resumed,
+        killed_at_any_moment_it_resumes,
+        what_a_clean_that_is_killed_leaves_the_next_one_removes,
+        nothing_is_left_of_a_killed_ext4,
+        nothing_is_left_of_a_killed_xfs,
+        nothing_is_left_of_a_killed_btrfs,
+    ]
 }

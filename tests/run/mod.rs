@@ -504,12 +504,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         the_index_answers_sql_and_can_be_made_again,
         a_directory_is_preconditioned_in_every_round,
         loop_devices_that_stand_are_preconditioned_once,
-        killed_while_it_measures_it_can_be_cleaned_or_resumed,
-        killed_at_any_moment_it_resumes,
-        what_a_clean_that_is_killed_leaves_the_next_one_removes,
-        nothing_is_left_of_a_killed_ext4,
-        nothing_is_left_of_a_killed_xfs,
-        nothing_is_left_of_a_killed_btrfs,
         a_run_that_had_too_little_time_says_how_it_goes_on,
         interrupted_it_lowers_what_stands_and_says_the_verdict_so_far,
         interrupted_at_any_moment_it_lowers_what_stands,
@@ -561,6 +555,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_program_that_renames_its_directory_leaves_nothing_unsaid,
         after_a_power_cut_nothing_is_there_that_the_journal_calls_undone,
     ];
+    tests.extend(kills::tests());
     tests.extend(remounted::tests());
     tests
 }
