@@ -187,7 +187,7 @@ def section(results):
         f"Measured {results['date']} on {machine['processor']}, {machine['memory']}, {machine['kernel']}, "
         f"{machine['system']}, governor {machine['governor']}; load average {results['load_before']} before, "
         f"{results['load_after']} after; {results['rounds']} rounds{', quick' if results['quick'] else ''}; "
-        f"stackrace at commit {results['commit']}.{age(results['behind'])}", "",
+        f"stackrace at commit {results['commit']}.{age(results.get('behind'))}", "",
         f"Versions: {versions}." + (f" Not here: {absent}." if absent else "") +
         f" Not comparable: {other}.", "",
         "## In short", "", summary(results["cases"]), "",

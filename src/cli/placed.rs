@@ -175,7 +175,8 @@ fn settings(parser: &mut Command, words: &[String], place: AskedPlace) -> Option
         CliVerb::Plan(verb) => {
             let (study, place, memory_bytes) = plan::asked(&setting, &verb).ok()?;
             let there = (&verb.there, &verb.systems, verb.json);
-            Some(format!("{place:?} {} {memory_bytes} {there:?}", study.text))
+            let rules = (&study.decide, &study.text);
+            Some(format!("{place:?} {rules:?} {memory_bytes} {there:?}"))
         }
         verb => {
             // Those of `resume` are on record, and the place of `load` is this machine.
