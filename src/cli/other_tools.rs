@@ -235,16 +235,14 @@ fn advise(said: &mut clap::Error, advice: String) -> bool {
     true
 }
 
-/// Where a command takes settings of a workload.
+/// Where a command takes settings of a workload, and where all of them are listed.
 fn as_setting(verb: &str, example: &str) -> String {
-    match verb {
-        "load" => format!("a setting of the workload has no dashes: load DIR random {example}"),
-        "compare" => format!("a setting of the workload: --with \"random {example}\""),
-        _ => format!(
-            "a setting of the workload, in the study's file: {}",
-            example.replace('=', " = ")
-        ),
-    }
+    let where_it_stands = match verb {
+        "load" => format!("without dashes: load DIR random … {example}"),
+        "compare" => format!("--with \"random … {example}\""),
+        _ => format!("in the study's file: {}", example.replace('=', " = ")),
+    };
+    format!("a setting of the workload, {where_it_stands}; all: stackrace show workloads random")
 }
 
 /// The command that a command line asks for, and its name; the program itself where there is none.
@@ -284,16 +282,19 @@ mod tests {
             ("s run demo --max_time 5", "'--time'"),
             ("s compare a b --repeat 3", "'--rounds'"),
             ("s check a --iterations 3", "'--rounds'"),
-            ("s compare a b --bs=4k", "--with \"random block-size=4KiB\""),
+            (
+                "s compare a b --bs=4k",
+                "--with \"random … block-size=4KiB\"",
+            ),
             (
                 "s load a random --iodepth=4",
-                "load DIR random queue-depth=16",
+                "load DIR random … queue-depth=16",
             ),
             (
                 "s run demo --direct=1",
                 "in the study's file: direct = true",
             ),
-            ("s load a random --size=1G", "load DIR random size=1GiB"),
+            ("s load a random --size=1G", "load DIR random … size=1GiB"),
             ("s compare a b --export-json x", "'--json'"),
             ("s clean --export-json x", "report last --json"),
             ("s report --table all", "stackrace export last"),
