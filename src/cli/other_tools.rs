@@ -18,7 +18,7 @@ struct Elsewhere {
 /// What does the same where no option does.
 enum Otherwise {
     /// A setting of a workload, with an example.
-    Setting(&'static str),
+    Setting(&'static str, &'static str),
     /// Words that do it.
     Words(&'static str),
     /// Nothing does.
@@ -31,8 +31,11 @@ const fn option(typed: &'static [&'static str], options: &'static [&'static str]
     either(typed, options, Nothing)
 }
 
-const fn setting(typed: &'static [&'static str], example: &'static str) -> Elsewhere {
-    either(typed, &[], Setting(example))
+const fn setting(
+    typed: &'static [&'static str],
+    (name, value): (&'static str, &'static str),
+) -> Elsewhere {
+    either(typed, &[], Setting(name, value))
 }
 
 const fn either(
@@ -61,7 +64,7 @@ const ELSEWHERE: &[Elsewhere] = &[
             "t",
         ],
         &["time"],
-        Setting("time=5s"),
+        Setting("time", "5s"),
     ),
     option(
         &[
@@ -81,29 +84,35 @@ const ELSEWHERE: &[Elsewhere] = &[
     either(
         &["size", "filesize", "file-size", "file-total-size"],
         &["size"],
-        Setting("size=1GiB"),
+        Setting("size", "1GiB"),
     ),
     setting(
         &["bs", "blocksize", "block-size", "file-block-size"],
-        "block-size=4KiB",
+        ("block-size", "4KiB"),
     ),
     setting(
         &["iodepth", "io-depth", "depth", "queue-depth", "qd"],
-        "queue-depth=16",
+        ("queue-depth", "16"),
     ),
     setting(
         &["numjobs", "num-jobs", "threads", "num-threads"],
-        "threads=4",
+        ("threads", "4"),
     ),
-    setting(&["rw", "readwrite", "mode", "file-test-mode"], "mode=read"),
-    setting(&["direct", "o-direct"], "direct=true"),
-    setting(&["fsync", "file-fsync-freq"], "fsync-every=1"),
-    setting(&["fdatasync"], "data-only=true"),
-    setting(&["rwmixread", "read-share"], "read-share=70%"),
-    setting(&["rate-iops", "iops", "rate"], "rate=1000"),
-    setting(&["ioengine", "engine", "file-io-mode"], "engine=io_uring"),
-    setting(&["nrfiles", "file-num"], "files=16"),
-    setting(&["thinktime", "think-time"], "think-time=1ms"),
+    setting(
+        &["rw", "readwrite", "mode", "file-test-mode"],
+        ("mode", "read"),
+    ),
+    setting(&["direct", "o-direct"], ("direct", "true")),
+    setting(&["fsync", "file-fsync-freq"], ("fsync-every", "1")),
+    setting(&["fdatasync"], ("data-only", "true")),
+    setting(&["rwmixread", "read-share"], ("read-share", "70%")),
+    setting(&["rate-iops", "iops", "rate"], ("rate", "1000")),
+    setting(
+        &["ioengine", "engine", "file-io-mode"],
+        ("engine", "io_uring"),
+    ),
+    setting(&["nrfiles", "file-num"], ("files", "16")),
+    setting(&["thinktime", "think-time"], ("think-time", "1ms")),
     option(&["randseed", "rand-seed", "random-seed"], &["seed"]),
     option(&["confidence-level", "level"], &["confidence"]),
     option(
@@ -219,7 +228,7 @@ pub(super) fn propose(said: &mut clap::Error, root: &Command, words: &[OsString]
             said.insert(ContextKind::SuggestedArg, option);
             return true;
         }
-        (None, Setting(example)) => as_setting(verb, example),
+        (None, Setting(name, value)) => as_setting(verb, name, value),
         (None, Words(words)) => (*words).to_owned(),
         (None, Nothing) => return false,
     };
@@ -236,11 +245,14 @@ fn advise(said: &mut clap::Error, advice: String) -> bool {
 }
 
 /// Where a command takes settings of a workload, and where all of them are listed.
-fn as_setting(verb: &str, example: &str) -> String {
+fn as_setting(verb: &str, name: &str, value: &str) -> String {
+    // As TOML has it: texts and amounts in quotes.
+    let is_bare = value == "true" || value.parse::<u32>().is_ok();
+    let quote = if is_bare { "" } else { "\"" };
     let where_it_stands = match verb {
-        "load" => format!("without dashes: load DIR random … {example}"),
-        "compare" => format!("--with \"random … {example}\""),
-        _ => format!("in the study's file: {}", example.replace('=', " = ")),
+        "load" => format!("without dashes: load DIR random … {name}={value}"),
+        "compare" => format!("--with \"random … {name}={value}\""),
+        _ => format!("in the study's file: {name} = {quote}{value}{quote}"),
     };
     format!("a setting of the workload, {where_it_stands}; all: stackrace show workloads random")
 }
@@ -294,6 +306,7 @@ mod tests {
                 "s run demo --direct=1",
                 "in the study's file: direct = true",
             ),
+            ("s run demo --bs=4k", "block-size = \"4KiB\""),
             ("s load a random --size=1G", "load DIR random … size=1GiB"),
             ("s compare a b --export-json x", "'--json'"),
             ("s clean --export-json x", "report last --json"),
@@ -328,10 +341,9 @@ mod tests {
                     "--{option}"
                 );
             }
-            if let Setting(example) = one.otherwise {
-                let (name, _) = example.split_once('=').unwrap();
+            if let Setting(name, _) = one.otherwise {
                 let mut all = random.settings.iter();
-                assert!(all.any(|setting| setting.name == name), "{example}");
+                assert!(all.any(|setting| setting.name == name), "{name}");
             }
         }
     }
