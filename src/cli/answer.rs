@@ -86,14 +86,14 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     let ledger = run.ledger.lock();
     let (record, verdict) = (ledger.record(), &run.verdict);
+    let whole = report::ReportOptions {
+        placed: placed.clone(),
+        ..report::ReportOptions::default()
+    };
     if setting.events.is_on_standard_output() {
         // A program reads lines there; the last of them say the same.
     } else if output.json {
-        let options = report::ReportOptions {
-            placed: placed.clone(),
-            ..report::ReportOptions::default()
-        };
-        print_data(&render("json", record, verdict, &options)?);
+        print_data(&render("json", record, verdict, &whole)?);
     } else if setting.quiet {
         say(&format!("{}\n", report::on_one_line(&verdict.sentence)));
     } else {
@@ -121,16 +121,7 @@ pub(super) fn show(
         print_styled(&report::page(record, verdict, &options), setting.colour);
     }
     if let Some(path) = &output.html {
-        write(
-            path,
-            "html",
-            record,
-            verdict,
-            &report::ReportOptions {
-                placed: placed.clone(),
-                ..report::ReportOptions::default()
-            },
-        )?;
+        write(path, "html", record, verdict, &whole)?;
     }
     if !pageless(setting, output) {
         where_it_is(&run.store, &ledger);

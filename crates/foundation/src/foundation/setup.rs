@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 /// The means by which a layer builds.
 pub struct Setup<'a> {
     site: &'a Site<'a>,
+    /// What the set-up is for, as a part of names: `r3-t1`.
+    tag: String,
     /// Common beginning of every name of this set-up; it is drawn for it.
     mark: String,
     /// 16 random digits, the end of `mark`.
@@ -71,6 +73,7 @@ impl<'a> Setup<'a> {
             returning: mark.is_some(),
             repairs: Vec::new(),
             mark: mark.unwrap_or_else(|| format!(".stackrace-{tag}-{nonce}")),
+            tag,
             nonce,
             drawn: 0,
             outlived: false,
@@ -499,13 +502,9 @@ impl<'a> Setup<'a> {
         let scratch = self.scratch()?;
         // FreeBSD before 12 mounts at paths of at most 87 characters. Below a directory that carries a mark of the run
         // a name needs none: four digits tell it from a mount of the same trial that could not be undone.
-        let tag = self.mark.strip_suffix(&*self.nonce);
-        let tag = tag.and_then(|tag| tag.strip_prefix(".stackrace-"));
-        let name = match tag.zip(self.nonce.get(..4)) {
-            Some((tag, digits)) if self.site.journal.is_marked(&scratch) => {
-                format!("{tag}{digits}-{name}")
-            }
-            _ => self.name(&name),
+        let name = match self.site.journal.is_marked(&scratch) {
+            true => format!("{}-{:.4}-{name}", self.tag, self.nonce),
+            false => self.name(&name),
         };
         let path = scratch.join(name);
         self.create_dir(&path)?;

@@ -123,16 +123,15 @@ impl AskedPair {
         let pairs = self.sides.pairs(table, self.figure);
         comparison.rounds = ratios(table, &pairs);
         comparison.robust = self.robust(table, &pairs, &comparison.logs);
-        self.remember(table, comparison);
+        // A check of few comparisons knows it already.
+        if is_open(comparison) && comparison.certain_before.is_none() {
+            comparison.certain_before = self.certain_before(table, &pairs);
+        }
     }
 
     /// Puts beside a comparison that is not certain what an earlier check was certain of. Each of them is made again.
     pub(super) fn remember(&self, table: &ObservationTable<'_>, comparison: &mut Comparison) {
-        let open = matches!(
-            comparison.word,
-            VerdictWord::Probably { .. } | VerdictWord::Undecided
-        );
-        if open && comparison.certain_before.is_none() {
+        if is_open(comparison) {
             let pairs = self.sides.pairs(table, self.figure);
             comparison.certain_before = self.certain_before(table, &pairs);
         }
@@ -154,6 +153,14 @@ impl AskedPair {
         let resolution = self.sides.resolution(table, self.figure, pairs);
         Some(robust.widened(resolution).into())
     }
+}
+
+/// Returns true if nothing is certain of a comparison that has an interval.
+fn is_open(comparison: &Comparison) -> bool {
+    matches!(
+        comparison.word,
+        VerdictWord::Probably { .. } | VerdictWord::Undecided
+    )
 }
 
 /// The ratio of each round, with its number.
