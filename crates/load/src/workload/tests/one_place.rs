@@ -9,7 +9,12 @@ use std::path::{Path, PathBuf};
 const ORDINARY: [&str; 4] = ["command", "files", "fio", "random"];
 
 /// Words that other files say, and why they have to. Only to be shortened: what a kind is stands on it.
-const ELSEWHERE: [(&str, &[&str], &str); 29] = [
+const ELSEWHERE: [(&str, &[&str], &str); 30] = [
+    (
+        "src/cli/other_tools.rs",
+        &["files"],
+        "the setting that fio calls nrfiles",
+    ),
     (
         "src/commands/compare/typed.rs",
         &["command", "fio"],
