@@ -575,6 +575,7 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(journal.pending().is_empty());
     }
 }
+mod described;
 mod effects;
 mod one_kernel;
 mod one_place;

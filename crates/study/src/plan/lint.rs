@@ -1,7 +1,7 @@
 //! What can be seen to be wrong, or easily misread, before anything is measured.
 
 use stackrace_base::unit::ShownPath;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::study::Study;
 use stackrace_base::unit;
@@ -142,29 +142,18 @@ fn one_configuration(study: &Study) -> Option<Lint> {
 
 /// Two configurations alike in everything: meant as a check of the method, or a slip in a `when`.
 fn same_twice(study: &Study) -> Vec<Lint> {
-    let mut seen: BTreeMap<Vec<String>, &str> = BTreeMap::new();
+    let mut seen: HashMap<_, &str> = HashMap::new();
     let mut lints = Vec::new();
     for (index, configuration) in study.configurations.iter().enumerate() {
-        let layers = configuration.stack.layers.iter();
-        // Two configurations are the same if all that a user can see of them is: layers, workloads
-        // and machine. Their names always differ.
-        let asked = layers
-            .map(|layer| layer.describe_asked())
-            .chain(
-                configuration
-                    .workloads
-                    .iter()
-                    .map(|workload| workload.summary()),
-            )
-            .chain(study.place_of(index).map(str::to_owned))
-            .collect();
-        match seen.get(&asked) {
+        // All that is written of them, not how they are described: a description may leave out what differs.
+        let written = format!("{:?}", configuration.written);
+        match seen.get(&(written.clone(), study.place_of(index))) {
             Some(first) => lints.push(note(format!(
                 "{first} and {} are the same: a difference between them is noise",
                 configuration.name
             ))),
             None => {
-                seen.insert(asked, &configuration.name);
+                seen.insert((written, study.place_of(index)), &configuration.name);
             }
         }
     }

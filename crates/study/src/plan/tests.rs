@@ -244,6 +244,19 @@ fn what_can_be_misread_is_noted() {
         &planned(&same, 100 * GIB),
         "ext4 and ext4 again are the same",
     );
+    // What they differ in is said by no description of the layer.
+    let lines = TWO
+        .replace(
+            "loop = { size = \"4 GiB\", directory = \"/srv\" }\n[[stack]]\n\"{filesystem}\" = {}",
+            "dir = { path = \"/srv\", line = \"{filesystem}\" }",
+        )
+        .replace("[\"ext4\", \"xfs\"]", "[\"1 GB\", \"2 GB\"]");
+    let plan = planned(&lines, 100 * GIB);
+    assert!(
+        plan.lints
+            .iter()
+            .all(|lint| !lint.text.contains("are the same"))
+    );
 
     let memory = plan_on(TWO, &|_| None, Some(8 * GIB), None);
     has_lint(&memory, "data smaller than memory (8 GiB)");

@@ -10,7 +10,7 @@ use stackrace_base::unit;
 use stackrace_layers::stack::{LaidOutData, Layer, Stack};
 use stackrace_load::workload::{DataLayout, DataUse, Workload, aligned, together};
 
-use super::design::{Configuration, Factor, Kinds};
+use super::design::{Configuration, Factor, Kinds, Written};
 use super::entry::StudyEntry;
 use super::error::{ERRORS_MAX, LevelRefusal};
 use super::quantile;
@@ -88,6 +88,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 configurations.push(Configuration {
                     processes: 1,
                     cost: Price::sum(costs),
+                    written: self.written(levels),
                     name: match name.is_empty() {
                         // A study without factors has one configuration, which no level names.
                         true => kinds_of(&stack),
@@ -110,6 +111,21 @@ impl<'a> ConfigurationBuilder<'a> {
     /// Returns the mistakes, in the order they were found.
     pub(super) fn findings(self) -> Vec<LevelRefusal> {
         self.findings
+    }
+
+    /// All that stands in the study of one combination.
+    fn written(&self, levels: &[usize]) -> Vec<Written> {
+        let workloads = self.workloads.iter().map(|workload| &workload.entry);
+        let entries = self.stack.iter().chain(workloads);
+        entries
+            .filter(|entry| entry.when.holds(levels))
+            .map(|entry| {
+                let found = entry.settings_in(self.factors, levels, &[]);
+                let settings = found.settings.into_iter();
+                let settings = settings.map(|setting| (setting.name, setting.value));
+                (found.owner, settings.collect())
+            })
+            .collect()
     }
 
     fn stack(&mut self, levels: &[usize], name: &str) -> Option<Stack> {

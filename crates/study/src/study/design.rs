@@ -209,6 +209,9 @@ pub struct Level {
     pub span: Span,
 }
 
+/// A layer or a workload as it is written: its word, and its settings.
+pub(crate) type Written = (String, Vec<(String, Value)>);
+
 /// One level of each factor, and what it makes.
 pub struct Configuration {
     /// Name, unique in the study.
@@ -217,6 +220,9 @@ pub struct Configuration {
     pub levels: Vec<String>,
     /// What its levels cost together; `None` if the study does not say it.
     pub cost: Option<Price>,
+    /// Layers and workloads with their settings as they are written, the levels put in: two configurations with the
+    /// same are the same.
+    pub(crate) written: Vec<Written>,
     /// Its storage.
     pub stack: Stack,
     /// Its workloads; each belongs to the head at the same index.

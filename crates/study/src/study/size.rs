@@ -62,10 +62,11 @@ pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
                         "give the size another name",
                     ));
                 }
-                match chosen(field, full) {
-                    Ok(value) => sizes.push((format!("{{{}}}", field.name), value, false)),
-                    Err(refusal) => refusals.push(refusal),
-                }
+                let value = chosen(field, full).unwrap_or_else(|refusal| {
+                    refusals.push(refusal);
+                    stand_in(field)
+                });
+                sizes.push((format!("{{{}}}", field.name), value, false));
             }
         }
     }
@@ -104,6 +105,15 @@ fn chosen(field: &Field, full: bool) -> Result<Value, Refusal> {
     };
     let (scaled, whole) = (scaled.item.value()?, whole.item.value()?);
     Ok(if full { whole } else { scaled })
+}
+
+/// A value for a size that is refused, so that the places which use it are not refused as well.
+fn stand_in(field: &Field) -> Value {
+    let written = match &field.item.node {
+        ItemKind::Table(words) => words.iter().find_map(|word| word.item.value().ok()),
+        _ => field.item.value().ok(),
+    };
+    written.unwrap_or(Value::Integer(1))
 }
 
 fn walk(item: &mut Item, sizes: &mut [(String, Value, bool)]) {

@@ -253,7 +253,9 @@ impl Share for Afp {
         let database = match &self.database {
             Database::Volume => "on the volume".to_string(),
             Database::Disk(disk) => format!("on a disk of its own ({})", disk.described()),
-            Database::Memory(_) => "on tmpfs".to_string(),
+            Database::Memory(bytes) => {
+                format!("on tmpfs of {}", stackrace_base::unit::bytes(*bytes))
+            }
         };
         format!("AFP 3.4, CNID database {database}")
     }

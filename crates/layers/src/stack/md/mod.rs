@@ -56,9 +56,11 @@ const BITMAP: ChoiceDoc<bool> = choice!(
     "internal",
     "Whether a map of what is being written lies on the members; RAID 0 has none.",
 );
+/// The format of superblocks that mdadm makes unless told otherwise.
+const METADATA_USUAL: &str = "1.2";
 const METADATA: ChoiceDoc<&'static str> = choice!(
     "metadata",
-    ["1.0" => "1.0", "1.1" => "1.1", "1.2" => "1.2"],
+    ["1.0" => "1.0", "1.1" => "1.1", "1.2" => METADATA_USUAL],
     "1.2",
     "Where the superblock of each member is: 1.0 at its end, 1.1 at its start, 1.2 at 4 KiB.",
 );
@@ -437,6 +439,9 @@ impl Layer for Md {
         }
         if let Some(layout) = &self.layout {
             text.push_str(&format!(", layout {layout}"));
+        }
+        if self.metadata != METADATA_USUAL {
+            text.push_str(&format!(", metadata {}", self.metadata));
         }
         if let Some(bitmap) = self.bitmap {
             text.push_str(&format!(", bitmap {}", BITMAP.word(bitmap)));

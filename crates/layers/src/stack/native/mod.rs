@@ -238,8 +238,12 @@ impl Layer for Native {
     }
 
     fn describe_asked(&self) -> String {
+        let place = match &self.directory {
+            Some(directory) => format!(" in {}", directory.shown()),
+            None => String::new(),
+        };
         format!(
-            "{} of the machine's own on a file of {}{}",
+            "{} of the machine's own on a file of {}{place}{}",
             self.file_system,
             unit::bytes(self.bytes),
             zfs::shown(&self.properties)

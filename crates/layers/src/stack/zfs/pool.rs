@@ -323,6 +323,12 @@ impl Layer for Zpool {
         if let Some(ashift) = self.ashift {
             text.push_str(&format!(", ashift {ashift}"));
         }
+        if let Some(most) = self.max_auto_ashift {
+            text.push_str(&format!(", chosen ashift at most {most}"));
+        }
+        if let Some(bytes) = self.arc_max {
+            text.push_str(&format!(", ARC at most {}", unit::bytes(bytes)));
+        }
         for (what, count) in [
             ("special", self.special),
             ("log", self.log),

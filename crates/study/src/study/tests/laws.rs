@@ -248,6 +248,9 @@ fn sizes_that_cannot_be_meant_are_refused() {
         refused(&SIZED.replace("full = 5", "large = 5"))
             .contains("needs the words scaled and full")
     );
+    // What uses it is not wrong as well.
+    let half = SIZED.replace("{ scaled = 8, full = 5 }", "{ scaled = 8 }");
+    assert_eq!(refused(&half).matches("error:").count(), 1);
     assert!(refused(&SIZED.replace("\"{rounds}\"", "3")).contains("uses the size {rounds}"));
     assert!(refused(&SIZED.replace("\"{rounds}\"", "\"{round}\"")).contains("round"));
     let factor = format!("[factors]\ndata = [1]\n{SIZED}");
