@@ -348,3 +348,45 @@ fn every_documented_default_is_a_value_of_its_kind() {
     }
     assert!(read > 100, "{read} defaults");
 }
+
+/// What an author would ask first: what the machines were like then, and what stands for them.
+#[test]
+fn studies_after_published_ones_say_what_was_then_and_what_is_here() {
+    for card in stackrace_judge::published::ALL {
+        let text = SHIPPED.iter().find(|(name, _)| *name == card.name);
+        let (head, _) = text.unwrap().1.split_once("\ntitle = ").unwrap();
+        let (_, table) = head
+            .split_once("\n# Then ")
+            .unwrap_or_else(|| panic!("{}", card.name));
+        let named: Vec<&str> = table
+            .lines()
+            .skip(1)
+            .flat_map(|line| line.split('[').skip(1))
+            .filter_map(|rest| Some(rest.split_once(']')?.0))
+            .collect();
+        assert!(named.len() >= 4, "{}: {named:?}", card.name);
+        for line in named {
+            assert!(
+                card.environment.iter().any(|(name, _)| *name == line),
+                "{}: the published page has no line \"{line}\"",
+                card.name
+            );
+        }
+        for row in ["1 GIPS", "a limit of the lab", "fill level"] {
+            assert!(table.contains(row), "{}: {row}", card.name);
+        }
+    }
+}
+
+#[test]
+fn studies_that_explain_a_row_can_be_run() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/why");
+    let mut seen = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let study = sized(&std::fs::read(&path).unwrap()).unwrap_or_else(|why| panic!("{why}"));
+        assert!(study.decide.comparison.is_some(), "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
