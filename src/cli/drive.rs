@@ -3,6 +3,7 @@
 use stackrace_base::unit::ShownPath;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stackrace_drives::measure::{self, Found, Part, Probe, SMALLEST, Span};
@@ -39,11 +40,11 @@ pub(super) fn exec(setting: &Setting, verb: &DriveVerb) -> Result<u8, Failure> {
             let doing = Preparing::new(setting.quiet);
             let found = measure::measure(&mut Real::open(device, &doing)?)?;
             drop(doing);
-            // The card says it, too.
-            for doubt in doubts(&found).iter().filter(|_| !setting.quiet) {
+            let card = found.card(name);
+            for doubt in doubts(&found, &card).iter().filter(|_| !setting.quiet) {
                 error(&format!("note: {doubt}\n"));
             }
-            let text = found.card(name).text();
+            let text = card.text();
             match output {
                 Some(output) => output::write(output, text.as_bytes())?,
                 None => print(&text),
@@ -59,12 +60,23 @@ pub(super) fn exec(setting: &Setting, verb: &DriveVerb) -> Result<u8, Failure> {
 
 /// Share of reads from which on a drive did something else meanwhile: a machine at rest has 1 or 2 %.
 const DISTURBED: f64 = 0.05;
+/// Distance of the nearest model from the reads of an SSD or a volume from which on they were disturbed.
+const MISSED: f64 = 0.15;
 /// A drive that stood still takes longer for its first read.
 const STOOD_STILL: Nanos = 1_000_000_000;
 
 /// What makes a measurement worth less than its card says.
-fn doubts(found: &Found) -> Vec<String> {
+fn doubts(found: &Found, card: &Card) -> Vec<String> {
     let mut doubts = Vec::new();
+    let missed = found.missed(card);
+    if missed > MISSED && !found.unexplained() {
+        doubts.push(format!(
+            "no model meets the reads: the nearest is {:.0} % from them. Something else used the drive or the \
+             processors, or the drive holds no data (flash answers at once what was never written). Measure it again \
+             while nothing runs: iostat -x 1",
+            missed * 100.0
+        ));
+    }
     let disturbed = found.disturbed();
     if disturbed > DISTURBED {
         doubts.push(format!(
@@ -139,6 +151,34 @@ impl Probe for Real<'_> {
         Ok(Span { begin, end })
     }
 
+    fn at_once(&mut self, depth: u32, places: &[u64], sectors: u32) -> Result<Nanos, Failure> {
+        let (bytes, path) = ((u64::from(sectors) * SECTOR) as usize, self.probe.path());
+        // A thread for each read that is under way, each with a buffer of its own.
+        let readers = (0..depth).map(|_| ReadProbe::open(path));
+        let readers = readers.collect::<Result<Vec<_>, _>>();
+        let readers = readers.map_err(|error| Failure::unable(error.to_string()))?;
+        let next = AtomicUsize::new(0);
+        let read_on = |mut reader: ReadProbe| {
+            while let Some(first) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let read = reader.read(first * SECTOR, bytes);
+                read.map_err(|error| unreadable(&error, *first, sectors))?;
+            }
+            Ok(())
+        };
+        let begin = SystemClock.now_ns();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = readers
+                .into_iter()
+                .map(|reader| scope.spawn(|| read_on(reader)))
+                .collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended
+                .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect::<Result<(), Failure>>()
+        })?;
+        Ok(SystemClock.now_ns() - begin)
+    }
+
     fn pause(&mut self, time: Nanos) {
         SystemClock.sleep(Duration::from_nanos(time));
     }
@@ -163,7 +203,7 @@ fn check(card: &Card, against: &Path, doing: &Preparing) -> Result<String, Failu
     } else {
         measure::sample(&mut Real::open(against, doing)?, CHECK_READS)?
     };
-    let drive = card.drive(0, drive_card::SSD_BYTES);
+    let drive = card.drive_with_data(0, drive_card::SSD_BYTES);
     let mut drive = drive.map_err(|error| Failure::usage(error.to_string()))?;
     let beyond = trace::beyond(&requests, &*drive);
     if beyond > 0 && !matches!(card, Card::Ssd(_)) {
@@ -234,7 +274,7 @@ mod tests {
         let card = Card::shipped("seagate-st3000dm001").unwrap();
         let mut drive = Modelled::new(&card, 0, noise).unwrap();
         let Ok(found) = measure::measure(&mut drive);
-        doubts(&found)
+        doubts(&found, &found.card("found"))
     }
 
     #[test]
@@ -245,6 +285,23 @@ mod tests {
             ..Noise::default()
         });
         assert!(busy[0].contains("use"), "{busy:?}");
+    }
+
+    #[test]
+    fn an_ssd_beside_other_work_raises_a_doubt() {
+        let card = Card::shipped("sata-ssd").unwrap();
+        let doubts = |noise| {
+            let mut drive = Modelled::new(&card, 4 << 30, noise).unwrap();
+            let Ok(found) = measure::measure(&mut drive);
+            doubts(&found, &found.card("found"))
+        };
+        assert_eq!(doubts(Noise::default()), Vec::<String>::new());
+        let late = Noise {
+            jitter: 400_000,
+            ..Noise::default()
+        };
+        let said = doubts(late);
+        assert!(said[0].starts_with("no model meets the reads"), "{said:?}");
     }
 
     #[test]

@@ -300,6 +300,21 @@ impl Card {
         })
     }
 
+    /// The same drive, holding data everywhere: flash answers at once what was never written.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn drive_with_data(
+        &self,
+        phase: Nanos,
+        capacity: u64,
+    ) -> Result<Box<dyn Drive>, CardError> {
+        match self {
+            Self::Ssd(card) => Ok(Box::new(card.ssd(capacity / SECTOR)?.holding_data())),
+            _ => self.drive(phase, capacity),
+        }
+    }
+
     /// The figure of a claim that the model of this card reaches, in the unit of [`Claim::value`];
     /// an SSD has `capacity` bytes.
     ///

@@ -3,11 +3,9 @@
 use super::arm::Arm;
 use super::buffer::Buffer;
 use super::probe::SMALL;
-use super::survey::Survey;
 use super::turn::Turn;
 use super::zones::Zones;
 use crate::card::{CardOverheads, Layout, Seek};
-use crate::cards::VolumeCard;
 use crate::disk::{Fetched, ReadAheadAfter, ReadAheadUntil};
 use crate::{DiskCard, Origin, SECTOR, Stated};
 
@@ -26,7 +24,7 @@ pub(super) struct FoundDisk {
     pub(super) arm: Arm,
 }
 
-fn measured<T>(value: T, source: String) -> Stated<T> {
+pub(super) fn measured<T>(value: T, source: String) -> Stated<T> {
     Stated {
         value,
         from: Origin::Measured,
@@ -34,7 +32,7 @@ fn measured<T>(value: T, source: String) -> Stated<T> {
     }
 }
 
-fn assumed<T>(value: T) -> Stated<T> {
+pub(super) fn assumed<T>(value: T) -> Stated<T> {
     let source = "not measured: usual for drives of this kind".to_owned();
     Stated {
         value,
@@ -292,38 +290,4 @@ fn rules_words(found: &FoundDisk) -> String {
         share(buffer.after_one),
         share(buffer.before)
     )
-}
-
-pub(super) fn volume(sectors: u64, survey: &Survey, model: &str) -> VolumeCard {
-    let latency = survey.anywhere.middle.max(0.001);
-    let iops = (1e3 / latency).round().max(1.0);
-    let rates = &survey.rates;
-    let mib = rates.iter().sum::<f64>() / rates.len() as f64 * 1e6 / f64::from(1 << 20);
-    VolumeCard {
-        model: model.to_owned(),
-        name: match survey.may_turn() {
-            false => format!("{model}, measured by reading; nothing in it turns"),
-            true => format!("{model}, measured by reading; no turn explains its times"),
-        },
-        capacity: measured(
-            (sectors * SECTOR).div_ceil(1 << 30),
-            "size of the device, GiB".to_owned(),
-        ),
-        latency: measured(
-            [round(latency); 2],
-            format!(
-                "random reads of 4 KiB, {}; writing is assumed to take as long",
-                survey.anywhere.words()
-            ),
-        ),
-        iops: measured(
-            iops,
-            "one read after the other: with several at once it may do more".to_owned(),
-        ),
-        burst_iops: assumed(iops),
-        credit: assumed(0.0),
-        rate: measured(round(mib), survey.rates_words()),
-        request: assumed(256),
-        claims: Vec::new(),
-    }
 }

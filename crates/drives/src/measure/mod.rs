@@ -16,6 +16,8 @@ mod check;
 mod modelled;
 mod near;
 mod probe;
+mod several;
+mod solid;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -31,6 +33,7 @@ use crate::Nanos;
 use crate::cards::Card;
 use card::FoundDisk;
 use probe::Bench;
+use several::Several;
 use survey::Survey;
 use turn::Turn;
 
@@ -42,8 +45,14 @@ pub const SMALLEST: u64 = 1 << 30;
 pub struct Found {
     sectors: u64,
     survey: Survey,
-    /// `None` where nothing turns.
-    disk: Option<FoundDisk>,
+    kind: FoundKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum FoundKind {
+    Turns(Box<FoundDisk>),
+    /// Nothing turns: an SSD, or a volume.
+    Solid(Several),
 }
 
 /// Measures a drive by reading it.
@@ -68,10 +77,17 @@ pub fn measure<P: Probe>(probe: &mut P) -> Result<Found, P::Error> {
     } else {
         None
     };
+    let kind = match disk {
+        Some(disk) => FoundKind::Turns(Box::new(disk)),
+        None => {
+            bench.probe.begins(Part::Several);
+            FoundKind::Solid(several::several(&mut bench)?)
+        }
+    };
     Ok(Found {
         sectors,
         survey,
-        disk,
+        kind,
     })
 }
 
@@ -101,23 +117,30 @@ fn disk<P: Probe>(
 }
 
 impl Found {
+    fn disk(&self) -> Option<&FoundDisk> {
+        match &self.kind {
+            FoundKind::Turns(disk) => Some(disk),
+            FoundKind::Solid(_) => None,
+        }
+    }
+
     /// Returns true if reads wait for a platter.
     #[must_use]
     pub fn turns(&self) -> bool {
-        self.disk.is_some()
+        self.disk().is_some()
     }
 
     /// Share of the reads that took longer than moving the arm and a whole turn can: the drive, or its
     /// machine, was busy with something else.
     #[must_use]
     pub fn disturbed(&self) -> f64 {
-        self.disk.as_ref().map_or(0.0, |disk| disk.arm.disturbed)
+        self.disk().map_or(0.0, |disk| disk.arm.disturbed)
     }
 
     /// Returns true if reads differ as much as those of a disk, and no turn explains it.
     #[must_use]
     pub fn unexplained(&self) -> bool {
-        self.disk.is_none() && self.survey.may_turn()
+        !self.turns() && self.survey.may_turn()
     }
 
     /// Time that the first read of all took: a drive that stood still takes seconds.
@@ -126,12 +149,24 @@ impl Found {
         self.survey.first_read
     }
 
-    /// The card: of a hard disk, or of a volume where nothing turns.
+    /// How far the model of a card is from the reads of a drive in which nothing turns, as a share; 0 of a disk, which is
+    /// held against other reads ([`sample`]).
+    #[must_use]
+    pub fn missed(&self, card: &Card) -> f64 {
+        match &self.kind {
+            FoundKind::Turns(_) => 0.0,
+            FoundKind::Solid(several) => solid::missed(several, card),
+        }
+    }
+
+    /// The card: of a hard disk, or of a volume or an SSD where nothing turns.
     #[must_use]
     pub fn card(&self, model: &str) -> Card {
-        match &self.disk {
-            Some(disk) => Card::Disk(Box::new(card::disk(self.sectors, disk, model))),
-            None => Card::Volume(Box::new(card::volume(self.sectors, &self.survey, model))),
+        match &self.kind {
+            FoundKind::Turns(disk) => Card::Disk(Box::new(card::disk(self.sectors, disk, model))),
+            FoundKind::Solid(several) => {
+                solid::card(self.sectors, several, self.survey.may_turn(), model)
+            }
         }
     }
 }

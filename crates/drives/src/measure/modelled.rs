@@ -29,13 +29,13 @@ pub struct Modelled {
 }
 
 impl Modelled {
-    /// The drive of a card; an SSD has `capacity` bytes.
+    /// The drive of a card; an SSD has `capacity` bytes, and holds data.
     ///
     /// # Errors
     /// When values of the card contradict each other.
     pub fn new(card: &Card, capacity: u64, noise: Noise) -> Result<Self, CardError> {
         Ok(Self {
-            drive: card.drive(0, capacity)?,
+            drive: card.drive_with_data(0, capacity)?,
             now: 0,
             noise,
             reads: 0,
@@ -109,6 +109,33 @@ impl Probe for Modelled {
         }
         let end = self.now;
         Ok(Span { begin, end })
+    }
+
+    fn at_once(&mut self, depth: u32, places: &[u64], sectors: u32) -> Result<Nanos, Self::Error> {
+        let begin = self.now;
+        let mut open = 0;
+        let mut places = places.iter().peekable();
+        while open > 0 || places.peek().is_some() {
+            for first in places.by_ref().take((depth - open) as usize) {
+                self.reads += 1;
+                let request = Request {
+                    id: self.reads,
+                    operation: Operation::Read,
+                    first: *first,
+                    sectors,
+                };
+                self.drive.submit(request, self.now);
+                open += 1;
+            }
+            // A model that has an outstanding request has a next event.
+            let Some(next) = self.drive.next_event() else {
+                break;
+            };
+            self.now = self.now.max(next);
+            let done = std::iter::from_fn(|| self.drive.complete(self.now));
+            open -= done.count() as u32;
+        }
+        Ok(self.now - begin)
     }
 
     fn pause(&mut self, time: Nanos) {

@@ -43,17 +43,20 @@ pub enum Part {
     Buffer,
     /// Movements of the arm.
     Arm,
+    /// Several reads at once.
+    Several,
 }
 
 impl Part {
     /// All, in the order in which they are measured.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Survey,
         Self::Turn,
         Self::Zones,
         Self::Skews,
         Self::Buffer,
         Self::Arm,
+        Self::Several,
     ];
 
     /// The part in words.
@@ -65,6 +68,7 @@ impl Part {
             Self::Skews => "skews and surfaces",
             Self::Buffer => "what the buffer keeps and reads ahead",
             Self::Arm => "movements of the arm",
+            Self::Several => "several reads at once",
         }
     }
 }
@@ -82,6 +86,13 @@ pub trait Probe {
     /// # Errors
     /// When the drive cannot read them.
     fn read(&mut self, first: u64, sectors: u32) -> Result<Span, Self::Error>;
+
+    /// Reads so many sectors from each of these places on, `depth` of them at once; the time until the last has
+    /// arrived.
+    ///
+    /// # Errors
+    /// When the drive cannot read them.
+    fn at_once(&mut self, depth: u32, places: &[u64], sectors: u32) -> Result<Nanos, Self::Error>;
 
     /// Leaves the drive alone for so long.
     fn pause(&mut self, time: Nanos);
@@ -105,6 +116,18 @@ impl<P: Probe> Bench<'_, P> {
     pub(super) fn read(&mut self, first: u64, sectors: u32) -> Result<Span, P::Error> {
         let last = self.sectors - u64::from(sectors);
         self.probe.read(aligned(first.min(last)), sectors)
+    }
+
+    /// Reads of so many sectors anywhere, `depth` at once; the time until the last has arrived.
+    pub(super) fn anywhere(
+        &mut self,
+        depth: u32,
+        count: u64,
+        sectors: u32,
+    ) -> Result<Nanos, P::Error> {
+        let room = self.sectors - u64::from(sectors);
+        let places: Vec<u64> = (0..count).map(|_| aligned(self.draw(room))).collect();
+        self.probe.at_once(depth, &places, sectors)
     }
 
     /// A number below `most`, another one each time.

@@ -48,27 +48,12 @@ impl Sample {
             high: at(0.75),
         }
     }
-
-    pub(super) fn words(&self) -> String {
-        format!(
-            "half of the reads between {:.3} and {:.3} ms",
-            self.low, self.high
-        )
-    }
 }
 
 impl Survey {
     /// Returns true if random reads differ as much as those that wait for a platter.
     pub(super) fn may_turn(&self) -> bool {
         (self.anywhere.high - self.anywhere.low) * 1e6 * 2.0 > SHORTEST_TURN
-    }
-
-    pub(super) fn rates_words(&self) -> String {
-        let rates: Vec<String> = self.rates.iter().map(|rate| format!("{rate:.0}")).collect();
-        format!(
-            "reads of 1 MiB at {PLACES} places, first to last: {} MB/s",
-            rates.join(", ")
-        )
     }
 }
 

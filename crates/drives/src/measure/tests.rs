@@ -23,10 +23,10 @@ fn found(card: &Card, noise: Noise) -> (Found, Modelled) {
 
 /// How far the found card is from the modelled one on other reads.
 fn demerit(card: &Card, again: &Card) -> f64 {
-    let mut drive = card.drive(0, 4 << 30).unwrap();
+    let mut drive = card.drive_with_data(0, 4 << 30).unwrap();
     let trace = mixed(drive.sectors(), 6000, 7);
     let times = replay(&mut *drive, &trace);
-    let modelled = replay(&mut *again.drive(0, 4 << 30).unwrap(), &trace);
+    let modelled = replay(&mut *again.drive_with_data(0, 4 << 30).unwrap(), &trace);
     Fit::of(&times, &modelled).unwrap().demerit
 }
 
@@ -122,15 +122,43 @@ fn a_drive_that_stood_still_is_measured_as_one_that_turned() {
     assert!(demerit < 0.03, "{demerit}");
 }
 
+/// Small reads a second of a card's model, so many at once, all over a drive that holds data.
+fn rate(card: &Card, depth: u32) -> f64 {
+    let mut model = Modelled::new(card, 4 << 30, Noise::default()).unwrap();
+    let room = model.sectors() / 8;
+    let places: Vec<u64> = (0..4_000)
+        .map(|at| scattered(at ^ 0x33) % room * 8)
+        .collect();
+    let Ok(time) = model.at_once(depth, &places, 8);
+    places.len() as f64 * 1e9 / time as f64
+}
+
 #[test]
-fn a_drive_in_which_nothing_turns_becomes_a_volume() {
-    for name in ["aws-gp3", "sata-ssd"] {
-        for noise in [Noise::default(), NOISY] {
-            let (found, _) = found(&Card::shipped(name).unwrap(), noise);
-            assert!(!found.turns() && !found.unexplained(), "{name}: {found:?}");
-            let card = found.card("again");
-            assert_eq!(Card::parse(&card.text()).as_ref(), Ok(&card));
-            assert!(card.drive(0, 4 << 30).is_ok(), "{name}");
+fn a_drive_in_which_nothing_turns_is_found_again_alone_and_with_many_reads_at_once() {
+    for (name, noise) in [
+        ("aws-gp3", Noise::default()),
+        ("aws-gp3", NOISY),
+        ("sata-ssd", Noise::default()),
+        ("sata-ssd-protected", Noise::default()),
+        ("nvme-ssd", Noise::default()),
+    ] {
+        let shipped = Card::shipped(name).unwrap();
+        let (found, probe) = found(&shipped, noise);
+        assert!(!found.turns() && !found.unexplained(), "{name}: {found:?}");
+        assert!(probe.now() < HALF_AN_HOUR, "{name}");
+        let card = found.card("again");
+        let kinds = [&shipped, &card].map(std::mem::discriminant);
+        assert_eq!(kinds[0], kinds[1], "{name}: {}", card.text());
+        assert_eq!(Card::parse(&card.text()).as_ref(), Ok(&card));
+        assert!(card.drive(0, 4 << 30).is_ok(), "{name}");
+        let demerit = demerit(&shipped, &card);
+        assert!(demerit < 0.03, "{name}: {demerit} {}", card.text());
+        for depth in [1, 3, 24, 64, 100] {
+            let (own, again) = (rate(&shipped, depth), rate(&card, depth));
+            assert!(
+                (again / own - 1.0).abs() < 0.05,
+                "{name}, {depth}: {own}, {again}"
+            );
         }
     }
 }
@@ -152,6 +180,12 @@ impl Probe for Failing {
         self.left = self.left.checked_sub(1).ok_or(first)?;
         let Ok(span) = self.inner.read(first, sectors);
         Ok(span)
+    }
+
+    fn at_once(&mut self, depth: u32, places: &[u64], sectors: u32) -> Result<Nanos, u64> {
+        self.left = self.left.checked_sub(places.len() as u64).ok_or(0_u64)?;
+        let Ok(time) = self.inner.at_once(depth, places, sectors);
+        Ok(time)
     }
 
     fn pause(&mut self, time: Nanos) {
@@ -190,6 +224,13 @@ fn the_smallest_drive_and_one_that_answers_at_once_are_measured() {
             self.2 += (self.1)(self.0);
             Ok(Span { begin, end: self.2 })
         }
+        fn at_once(&mut self, _: u32, places: &[u64], sectors: u32) -> Result<Nanos, Self::Error> {
+            let begin = self.2;
+            for first in places {
+                let Ok(_) = self.read(*first, sectors);
+            }
+            Ok(self.2 - begin)
+        }
         fn pause(&mut self, time: Nanos) {
             self.2 += time;
         }
@@ -206,6 +247,6 @@ fn the_smallest_drive_and_one_that_answers_at_once_are_measured() {
         let Ok(found) = measure(&mut Any(0, time, 0));
         let card = found.card("any");
         assert_eq!(Card::parse(&card.text()).as_ref(), Ok(&card));
-        assert!(card.drive(0, 0).is_ok(), "{}", card.text());
+        assert!(card.drive(0, 4 << 30).is_ok(), "{}", card.text());
     }
 }

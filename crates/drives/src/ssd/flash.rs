@@ -158,6 +158,22 @@ impl Flash {
         die.free_at
     }
 
+    /// Puts data into every unit, in order and in no time: a drive that was filled long ago.
+    pub(super) fn fill(&mut self) {
+        let units = self.place.len() as u32;
+        let mut unit = 0;
+        while unit < units {
+            let (at, end) = (self.next_die, units.min(unit + self.units_per_page));
+            self.next_die = (at + 1) % self.dies.len();
+            for unit in unit..end {
+                self.put(at, unit);
+            }
+            let rest = self.units_per_page - (end - unit);
+            self.dies[at].taken += rest;
+            unit = end;
+        }
+    }
+
     /// Takes the rest of a page that was programmed only partly filled: flash is programmed by
     /// whole pages.
     fn fill_page(&mut self, die: usize, count: u32) {

@@ -53,6 +53,13 @@ impl Ssd {
         })
     }
 
+    /// The same drive, filled with data long ago: reads find them in flash.
+    #[must_use]
+    pub fn holding_data(mut self) -> Self {
+        self.flash.fill();
+        self
+    }
+
     /// Bytes programmed for each byte the host wrote, since the drive was new; `None` before the
     /// first write.
     #[must_use]

@@ -42,6 +42,11 @@ impl ReadProbe {
         })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Bytes of the drive.
     pub fn bytes(&self) -> u64 {
         self.bytes

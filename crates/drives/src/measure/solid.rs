@@ -1,0 +1,250 @@
+//! The card of a drive in which nothing turns: of a volume where its three limits explain the reads, else of an SSD.
+
+use super::card::{assumed, measured};
+use super::modelled::{Modelled, Noise};
+use super::probe::Bench;
+use super::several::{Several, several};
+use crate::cards::{Card, SsdCard, VolumeCard};
+use crate::{Origin, SECTOR, Stated};
+
+/// Size of the SSD that is tried in place of the measured one, bytes: reads are as fast from a small one, and the stream
+/// fits between its first third and its end.
+const TRIED_BYTES: u64 = 96 << 20;
+/// Size of an SSD with the blocks of a card, bytes.
+const WHOLE_BYTES: u64 = 4 << 30;
+/// A volume is what it is taken for where its figures are this near to the measured ones.
+const IS_VOLUME: f64 = 0.03;
+/// The steps by which values are changed: each until it finds nothing better.
+const STEPS: [f64; 6] = [0.5, 0.2, 0.08, 0.03, 0.01, 0.003];
+/// Steps of them with which the number of dies is chosen.
+const COARSE: usize = 3;
+/// Numbers of dies and pages that are tried with the finer steps.
+const POLISHED: usize = 4;
+/// Rounds over all values with one step, at most.
+const ROUNDS: usize = 12;
+/// Dies, and KiB programmed at once, that are tried.
+const DIES: [u32; 6] = [1, 4, 8, 16, 32, 64];
+const PAGES: [u64; 4] = [16, 32, 64, 128];
+/// Values that are changed.
+const VALUES: usize = 6;
+/// Bounds of each value, us or MB/s: a clock that stands still shows none.
+const LEAST: f64 = 0.002;
+const MOST: f64 = 1e5;
+/// Channels of an SSD with many dies.
+const CHANNELS: u32 = 8;
+
+/// The figures of a card's model, as those of the drive were measured.
+fn of_model(card: &Card, bytes: u64) -> Option<Several> {
+    let mut model = Modelled::new(card, bytes, Noise::default()).ok()?;
+    let sectors = super::Probe::sectors(&model);
+    let mut bench = Bench {
+        probe: &mut model,
+        sectors,
+        drawn: 0,
+    };
+    several(&mut bench).ok()
+}
+
+fn distance(found: &Several, card: &Card, bytes: u64) -> f64 {
+    let modelled = of_model(card, bytes);
+    modelled.map_or(f64::MAX, |modelled| found.distance(&modelled))
+}
+
+/// How far a card's model is from what was measured, as a share; 0 of what has no model.
+pub(super) fn missed(found: &Several, card: &Card) -> f64 {
+    distance(found, card, WHOLE_BYTES)
+}
+
+/// The card that meets the reads.
+pub(super) fn card(sectors: u64, found: &Several, turns: bool, model: &str) -> Card {
+    let volume = Card::Volume(Box::new(volume(sectors, found, turns, model)));
+    let to_volume = distance(found, &volume, 0);
+    if turns || to_volume <= IS_VOLUME {
+        return volume;
+    }
+    let (ssd, to_ssd) = ssd(found, model);
+    match to_ssd < to_volume {
+        true => Card::Ssd(Box::new(ssd)),
+        false => volume,
+    }
+}
+
+fn volume(sectors: u64, found: &Several, turns: bool, model: &str) -> VolumeCard {
+    let latency = (found.latency() / 1e6).max(0.001);
+    let iops = found.most().round().max(1.0);
+    VolumeCard {
+        model: model.to_owned(),
+        name: match turns {
+            false => format!("{model}, measured by reading; nothing in it turns"),
+            true => format!("{model}, measured by reading; no turn explains its times"),
+        },
+        capacity: measured(
+            (sectors * SECTOR).div_ceil(1 << 30),
+            "size of the device, GiB".to_owned(),
+        ),
+        latency: measured(
+            [round(latency); 2],
+            format!("{}; writing is assumed to take as long", found.words()),
+        ),
+        iops: measured(
+            iops,
+            match found.still_grows() {
+                true => "the most that were seen; with more at once it may do more".to_owned(),
+                false => "the most that were seen, whatever was under way".to_owned(),
+            },
+        ),
+        burst_iops: assumed(iops),
+        credit: assumed(0.0),
+        rate: measured(
+            round(found.stream / f64::from(1 << 20)).max(0.001),
+            "reads of 128 KiB in sequence, 32 at once".to_owned(),
+        ),
+        request: assumed(256),
+        claims: Vec::new(),
+    }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// The values that reads show, with the dies and the page they belong to: us, and MB/s.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    dies: u32,
+    page: u64,
+    /// Read of a page, overhead, rate of the bus, command on the bus, rate of a channel, longest wait for a die.
+    values: [f64; VALUES],
+}
+
+impl Tried {
+    /// Begins with what the figures say at once.
+    fn first(found: &Several, dies: u32, page: u64) -> Self {
+        let latency = found.latency() / 1e3;
+        let bus = found.stream / 1e6;
+        let command = (1e6 / found.most() - 4096.0 / bus).max(0.05);
+        Self {
+            dies,
+            page,
+            values: [latency * 0.6, latency * 0.2, bus, command, 800.0, latency],
+        }
+    }
+
+    fn card(&self, model: &str, source: &str) -> SsdCard {
+        let [read, overhead, bus, command, channel, suspend] =
+            self.values.map(|value| round(value.clamp(LEAST, MOST)));
+        let channels = self.dies.min(CHANNELS);
+        let together = "with the time to read a page, from the same reads";
+        SsdCard {
+            model: model.to_owned(),
+            name: format!("{model}, an SSD, measured by reading"),
+            channels: fitted(channels, together),
+            dies_per_channel: fitted(self.dies / channels, together),
+            page: fitted(self.page, together),
+            pages_per_block: assumed(64),
+            over_provisioning: assumed(0.1),
+            read: fitted(read, source),
+            program: assumed(700.0),
+            program_slc: assumed(200.0),
+            slc_share: assumed(0.04),
+            erase: assumed(3500.0),
+            suspend: fitted(suspend, together),
+            channel: fitted(channel, together),
+            overhead: fitted(overhead, together),
+            bus: fitted(bus, together),
+            bus_command: fitted(command, together),
+            buffer: assumed(1024),
+            protected: assumed(false),
+            claims: Vec::new(),
+        }
+    }
+
+    /// How far its model is from the measured figures. Blocks are small, so that a small drive has enough of them.
+    fn distance(&self, found: &Several) -> f64 {
+        let mut card = self.card("tried", "");
+        card.pages_per_block.value = 2;
+        card.over_provisioning.value = 4.0;
+        distance(found, &Card::Ssd(Box::new(card)), TRIED_BYTES)
+    }
+
+    /// Changes one value at a time as long as the figures come nearer.
+    fn improve(&mut self, found: &Several, steps: &[f64], moves: &[Move]) -> f64 {
+        let mut best = self.distance(found);
+        for step in steps {
+            for _ in 0..ROUNDS {
+                let before = best;
+                for (up, down) in moves.iter().copied() {
+                    let mut other = *self;
+                    let mut change = |at: Option<usize>, factor: f64| {
+                        if let Some(at) = at {
+                            other.values[at] *= factor;
+                        }
+                    };
+                    change(up, 1.0 + step);
+                    change(down, 1.0 / (1.0 + step));
+                    let distance = other.distance(found);
+                    if distance < best {
+                        (*self, best) = (other, distance);
+                    }
+                }
+                if best >= before {
+                    break;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// A value that goes up, and one that goes down.
+type Move = (Option<usize>, Option<usize>);
+
+/// A value up, one down, and one for another: two that add up to the same time are told apart by other reads.
+fn moves() -> Vec<Move> {
+    let of = |at: usize| (at < VALUES).then_some(at);
+    let all = (0..=VALUES).flat_map(|up| (0..=VALUES).map(move |down| (of(up), of(down))));
+    all.filter(|(up, down)| up != down).collect()
+}
+
+fn fitted<T>(value: T, source: &str) -> Stated<T> {
+    Stated {
+        value,
+        from: Origin::Fitted,
+        source: source.to_owned(),
+    }
+}
+
+/// The SSD whose model meets the figures best, and how far it is from them.
+fn ssd(found: &Several, model: &str) -> (SsdCard, f64) {
+    let moves = moves();
+    let single: Vec<Move> = moves
+        .iter()
+        .filter(|(up, down)| up.is_none() || down.is_none())
+        .copied()
+        .collect();
+    let kinds = DIES.iter().flat_map(|dies| PAGES.map(|page| (*dies, page)));
+    let mut tried: Vec<(Tried, f64)> = kinds
+        .map(|(dies, page)| {
+            let mut tried = Tried::first(found, dies, page);
+            let distance = tried.improve(found, &STEPS[..COARSE], &single);
+            (tried, distance)
+        })
+        .collect();
+    tried.sort_by(|one, other| one.1.total_cmp(&other.1));
+    // Coarse steps do not tell the nearest ones apart.
+    tried.truncate(POLISHED);
+    for (tried, distance) in &mut tried {
+        *distance = tried.improve(found, &STEPS[COARSE..], &moves);
+    }
+    let nearest = tried
+        .into_iter()
+        .min_by(|one, other| one.1.total_cmp(&other.1));
+    let (tried, distance) =
+        nearest.unwrap_or_else(|| (Tried::first(found, DIES[0], PAGES[0]), f64::MAX));
+    let source = format!(
+        "so that the model meets {}; it is {:.1} % from them",
+        found.words(),
+        distance * 100.0
+    );
+    (tried.card(model, &source), distance)
+}
