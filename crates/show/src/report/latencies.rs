@@ -84,7 +84,11 @@ fn cells(histogram: &Histogram<u64>, wide: bool) -> impl Iterator<Item = String>
     };
     let rest = vec![
         ns(histogram.mean()),
-        ns(histogram.stdev()),
+        // One operation does not deviate.
+        match histogram.len() {
+            0 | 1 => MISSING.to_owned(),
+            _ => ns(histogram.stdev()),
+        },
         ns(histogram.value_at_quantile(0.50) as f64),
         tail(0.95),
         tail(0.99),
@@ -129,6 +133,9 @@ mod tests {
             shown[..4],
             ["2", "1.00 µs", "2.00 µs", "1.00 µs"].map(str::to_owned)
         );
+        let mut alone = histogram::empty().unwrap();
+        alone.record(1_000).unwrap();
+        assert_eq!(cells(&alone, false).nth(1).as_deref(), Some(MISSING));
         assert_eq!(
             shown[7], MISSING,
             "two operations have no 99.9th percentile"
