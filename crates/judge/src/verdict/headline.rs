@@ -239,7 +239,11 @@ fn by(ratio: Interval) -> String {
 /// ` (1.07 to 1.38)`; where the upper end tells nothing, ` (at least 1.07 x)`; nothing where both ends are the number
 /// that stands there already.
 pub(super) fn ends(ratio: Interval) -> String {
-    match (times(ratio.low), times(ratio.high)) {
+    let end = |end: f64| match (ratio.low..=ratio.high).contains(&1.0) {
+        true => times(end),
+        false => unit::not_one(end).unwrap_or_else(|| times(end)),
+    };
+    match (end(ratio.low), end(ratio.high)) {
         _ if ratio.low.is_nan() => String::new(),
         // A bound alone is a claim, and holds as it is shown; two ends show how well it is known.
         _ if !is_narrow(ratio) => {
@@ -408,6 +412,19 @@ mod tests {
             workload.metrics[0].better = stackrace_base::event::Better::Higher;
         }
         judged(&head, noise, |t, w| if t == 1 { truths[w] } else { 1.0 })
+    }
+
+    #[test]
+    fn an_end_that_excludes_one_does_not_read_as_one() {
+        let ends = |low, high| {
+            super::ends(super::Interval {
+                estimate: 1.06,
+                low,
+                high,
+            })
+        };
+        assert_eq!(ends(1.004, 1.12), " (1.004 to 1.12)");
+        assert_eq!(ends(0.998, 1.12), " (1.00 to 1.12)");
     }
 
     #[test]

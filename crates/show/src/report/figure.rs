@@ -87,7 +87,11 @@ pub(super) fn ratio_range(interval: Interval) -> String {
     if holds_one && interval.high / interval.low > WIDE {
         return TOO_WIDE.to_owned();
     }
-    format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
+    let end = |end: f64| match holds_one {
+        true => ratio(end),
+        false => unit::not_one(end).unwrap_or_else(|| ratio(end)),
+    };
+    format!("[{}, {}]", end(interval.low), end(interval.high))
 }
 
 /// A ratio and its interval; each is marked where it is missing.
@@ -190,6 +194,9 @@ mod tests {
             (0.03, 194.0),
             (0.48, 2.18),
             (1.57, 41.2),
+            // An end that reads as 1 would say that it holds 1.
+            (0.894, 0.996),
+            (0.894, 1.004),
             (f64::NAN, f64::NAN),
         ];
         let shown = shown.map(|(low, high)| {
@@ -201,7 +208,14 @@ mod tests {
         });
         assert_eq!(
             shown,
-            ["[too wide]", "[0.48, 2.18]", "[1.57, 41.2]", MISSING]
+            [
+                "[too wide]",
+                "[0.48, 2.18]",
+                "[1.57, 41.2]",
+                "[0.89, 0.996]",
+                "[0.89, 1.00]",
+                MISSING
+            ]
         );
     }
 
