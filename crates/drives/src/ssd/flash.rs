@@ -32,6 +32,8 @@ pub(super) struct Flash {
 #[derive(Debug, Clone)]
 struct Die {
     free_at: Nanos,
+    /// Instant at which the reads so far are done.
+    reads_until: Nanos,
     /// Valid units of each block.
     valid: Vec<u32>,
     free: Vec<u32>,
@@ -62,6 +64,7 @@ impl Flash {
         let places = dies as usize * blocks_per_die as usize * units_per_block as usize;
         let die = Die {
             free_at: 0,
+            reads_until: 0,
             valid: vec![0; blocks_per_die as usize],
             // Block 0 is open from the start; the others are taken from the end, in ascending
             // order.
@@ -104,21 +107,42 @@ impl Flash {
         (place / self.units_per_block % self.blocks_per_die) as usize
     }
 
-    /// Instant at which a unit has been read at `now` or later; at once where it is not mapped.
-    pub(super) fn read(&mut self, unit: u32, now: Nanos) -> Nanos {
-        let place = self.place.get(unit as usize).copied().unwrap_or(NONE);
-        // A controller answers what was never written, or was discarded, without its flash.
-        if place == NONE {
-            return now;
+    /// Instant at which units that follow each other have been read at `now` or later; at once where they are not mapped.
+    pub(super) fn read(&mut self, units: impl Iterator<Item = u32>, now: Nanos) -> Nanos {
+        let mut last = now;
+        // The page that was read last, and the instant at which the die had it.
+        let mut sensed: Option<(u32, Nanos)> = None;
+        for unit in units {
+            let place = self.place.get(unit as usize).copied().unwrap_or(NONE);
+            // A controller answers what was never written, or was discarded, without its flash.
+            if place == NONE {
+                continue;
+            }
+            let page = place / self.units_per_page;
+            // A page is read as a whole.
+            let at = match sensed.filter(|(read, _)| *read == page) {
+                Some((_, at)) => at,
+                None => self.sense(self.die_of(place), now),
+            };
+            sensed = Some((page, at));
+            last = last.max(self.move_units(self.die_of(place), 1, at));
         }
-        let at = self.die_of(place);
+        last
+    }
+
+    /// Reads a page of a die: behind other reads, and before a program or an erase, which is suspended for it and goes on
+    /// later by as much. Returns when the die has it.
+    fn sense(&mut self, at: usize, now: Nanos) -> Nanos {
+        let times = self.times;
         let die = &mut self.dies[at];
-        // A program or an erase under way is suspended, and goes on later by as much.
-        let begin = die.free_at.min(now + self.times.suspend).max(now);
-        let sensed = begin + self.times.read;
-        // What was suspended ends later by the time of the read.
-        die.free_at = die.free_at.max(begin) + self.times.read;
-        self.move_units(at, 1, sensed)
+        let begin = match die.reads_until > now {
+            // What was suspended for the reads before still is.
+            true => die.reads_until,
+            false => die.free_at.min(now + times.suspend).max(now),
+        };
+        die.reads_until = begin + times.read;
+        die.free_at = die.free_at.max(begin) + times.read;
+        die.reads_until
     }
 
     /// Moves units over the channel of a die; returns when they have passed.

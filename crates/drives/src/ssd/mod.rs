@@ -88,16 +88,12 @@ impl Ssd {
 
     fn read(&mut self, request: &Request, now: Nanos) -> Nanos {
         let ready = now + self.parameters.overhead;
+        // What is still in the buffer needs no flash.
+        let buffered = &self.filling;
         let units = self.units(request);
-        let mut last = ready;
-        for unit in units {
-            // What is still in the buffer needs no flash.
-            let buffered = self.filling.contains(&unit);
-            if !buffered {
-                // All dies begin at once; the request is ready when the slowest of them is.
-                last = last.max(self.flash.read(unit, ready));
-            }
-        }
+        let units = units.filter(|unit| !buffered.contains(unit));
+        // All dies begin at once; the request is ready when the slowest of them is.
+        let last = self.flash.read(units, ready);
         self.transfer(request.sectors, last)
     }
 
@@ -110,9 +106,8 @@ impl Ssd {
         let mut at = received;
         if !whole {
             // Only the first and the last unit can be partly covered.
-            for unit in [units.start, units.end.saturating_sub(1)] {
-                at = at.max(self.flash.read(unit, received));
-            }
+            let ends = [units.start, units.end.saturating_sub(1)];
+            at = at.max(self.flash.read(ends.into_iter(), received));
         }
         for unit in units {
             // A full buffer holds up the host: writes then go at the speed of the flash.

@@ -217,3 +217,30 @@ proptest! {
         prop_assert_eq!(done, (0..requests.len() as u64).collect::<Vec<_>>());
     }
 }
+
+/// However many reads wait, none of them overtakes: only a program is suspended for a read.
+#[test]
+fn reads_of_one_die_wait_for_each_other_and_a_page_is_read_once() {
+    let one_die = SsdParameters {
+        channels: 1,
+        dies_per_channel: 1,
+        ..parameters()
+    };
+    let many = |places: &[u64], sectors| {
+        let mut ssd = Ssd::new(one_die).expect("a drive").holding_data();
+        for (id, first) in (0..).zip(places) {
+            ssd.submit(request(id, Operation::Read, *first, sectors), 0);
+        }
+        let mut last = 0;
+        while let Some(now) = ssd.next_event() {
+            last = now;
+            while ssd.complete(now).is_some() {}
+        }
+        last
+    };
+    let page = one_die.page / SECTOR;
+    let pages: Vec<u64> = (0..16).map(|at| at * page).collect();
+    assert!(many(&pages, 8) >= 16 * one_die.read);
+    let [unit, whole] = [8, page as u32].map(|sectors| many(&[0], sectors));
+    assert!(whole - unit < one_die.read, "{unit}, {whole}");
+}
