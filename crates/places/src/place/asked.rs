@@ -3,6 +3,7 @@
 
 use crate::place::clients;
 use crate::place::clients::{AskedClients, claimed};
+use crate::place::lab_guests::added::{self, AskedGuests};
 use crate::place::lab_guests::needs;
 use crate::place::lab_guests::{self, Images};
 use crate::place::lab_options::LabOptions;
@@ -242,8 +243,11 @@ fn check_lab(
         virtual_lab::check(study)?;
         plan::check(context, study, lab.memory_bytes, lab.jobs)?;
     }
-    let guests = lab_guests::guests(study, lab.system)?;
-    needs::check(context, study, &guests, images)
+    let guests = lab_guests::guests(study, lab.system, images.added_names)?;
+    match added::asked(guests, lab.virtual_time, images)? {
+        AskedGuests::Added(guests) => guests.check(study),
+        AskedGuests::Made(guests) => needs::check(context, study, &guests, images),
+    }
 }
 
 /// Continues a run on the machines it was begun on, to its end.

@@ -4,6 +4,9 @@ use super::program::Timer;
 use super::stops;
 use stackrace_base::event::Fact;
 
+/// Name of the fact that says which system it is.
+pub const SYSTEM_FACT: &str = "system";
+
 /// Name of the fact that says that nothing of this program was on the machine.
 const AGENTLESS: &str = "agent";
 
@@ -36,7 +39,7 @@ pub(super) fn facts(shown: &str, timer: &Timer) -> Vec<Fact> {
     };
     let whole = shown.lines().next().unwrap_or_default();
     vec![
-        Fact::new("system", whole),
+        Fact::new(SYSTEM_FACT, whole),
         // By this fact `resume` finds out how the run was made.
         Fact::new(
             AGENTLESS,
