@@ -47,16 +47,26 @@ const LEFT: LeftBehind = LeftBehind {
 /// Directory that images are kept in.
 fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
     let shared = PathBuf::from(SHARED);
-    match (base_dir("XDG_CACHE_HOME"), home()) {
-        (Some(cache), _) => Ok(cache.join("stackrace/lab")),
-        // Root's images serve all users, so that not each of them builds its own.
-        (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
-        (None, Some(home)) => Ok(home.join(".cache/stackrace/lab")),
-        (None, None) => Err(Failure::usage(
-            "no place for images: HOME is not set, or not a whole path",
-        )
-        .next("name one, and repeat the command: export XDG_CACHE_HOME=/var/tmp/cache")),
+    // Root's images serve all users, so that not each of them builds its own.
+    let serves_all = host.is_root() || host.is_dir(&shared);
+    match base_dir("XDG_CACHE_HOME") {
+        None if serves_all => Ok(shared),
+        _ => own_dir(),
     }
+}
+
+/// Directory of the images that are this user's alone: in a system that was added one logs in with a key of the user's.
+///
+/// # Errors
+/// There is no place for them.
+pub(super) fn own_dir() -> Result<PathBuf, Failure> {
+    let cache = base_dir("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")));
+    cache
+        .map(|cache| cache.join("stackrace/lab"))
+        .ok_or_else(|| {
+            Failure::usage("no place for images: HOME is not set, or not a whole path")
+                .next("name one, and repeat the command: export XDG_CACHE_HOME=/var/tmp/cache")
+        })
 }
 
 /// Systems that guests can have on this machine.
@@ -75,7 +85,7 @@ impl LabSystems {
     pub(super) fn images(&self) -> Images<'_> {
         Images {
             made: &of,
-            added: &|name| added::find(&cache_here()?.dir, name).map_err(unable),
+            added: &|name| added::find(&own_dir()?, name).map_err(unable),
             added_names: &self.added,
         }
     }
@@ -83,20 +93,12 @@ impl LabSystems {
 
 /// Names of systems that were added.
 pub(super) fn added() -> Vec<String> {
-    place().map_or(Vec::new(), |cache| added::names(&cache.dir))
-}
-
-/// The images of this machine.
-///
-/// # Errors
-/// There is no place for them.
-pub(super) fn cache_here() -> Result<ImageCache, Failure> {
-    cache(&quiet_host())
+    own_dir().map_or(Vec::new(), |dir| added::names(&dir))
 }
 
 /// Images of this machine, where there is a place for them.
 pub(super) fn place() -> Option<ImageCache> {
-    cache_here().ok()
+    cache(&quiet_host()).ok()
 }
 
 fn all(names: &[String]) -> Result<Vec<&'static System>, Failure> {
@@ -129,7 +131,7 @@ fn named(name: &str) -> Result<&'static System, Failure> {
 /// When there is no such system: the nearest is named. When its image was not built: how to.
 pub(super) fn of(name: &str) -> Result<SystemImage, Failure> {
     let system = named(name)?;
-    let cache = cache_here()?;
+    let cache = cache(&quiet_host())?;
     let image = image::find(&cache, system).map_err(unable)?;
     let zfs = image::find_zfs(&cache, &image).map_err(unable)?;
     Ok(SystemImage {
@@ -210,7 +212,7 @@ fn stocked(stocked: &Stocked) -> String {
 
 /// Carries out `stackrace lab list`; gives its exit code.
 pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
-    let cache = cache_here()?;
+    let cache = cache(&quiet_host())?;
     let stock = image::stock(&cache);
     let mut text: String = stock.iter().map(stocked).collect();
     for system in system::ALL {
@@ -220,7 +222,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
             text.push_str(&format!("{what:<15}  not built: {}\n", system.build()));
         }
     }
-    text.push_str(&added_lines(&cache));
+    text.push_str(&added_lines());
     for machine in temporary::dirs(&setting.session)? {
         for dir in machine::dirs_in(&machine) {
             let state = match Journal::look(&machine.join("journal.jsonl")) {
@@ -248,9 +250,12 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
 }
 
 /// A line for each system that was added; every image is read.
-fn added_lines(cache: &ImageCache) -> String {
-    let lines = added::names(&cache.dir).into_iter().map(|name| {
-        let found = added::find(&cache.dir, &name);
+fn added_lines() -> String {
+    let Ok(dir) = own_dir() else {
+        return String::new();
+    };
+    let lines = added::names(&dir).into_iter().map(|name| {
+        let found = added::find(&dir, &name);
         let whole = found.and_then(|found| match found {
             Some(system) => system.verify().map(|()| system),
             None => Err(AddedError::Damaged(name.clone()).into()),
@@ -278,14 +283,14 @@ pub(super) fn added_line(system: &AddedSystem) -> String {
 
 /// Carries out `stackrace lab clean`; gives its exit code.
 pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
-    let cache = cache_here()?;
-    let known = added::names(&cache.dir);
+    let cache = cache(&quiet_host())?;
+    let known = added();
     // A damaged one, too: it goes by its name.
     let (added, names): (Vec<String>, Vec<String>) =
         names.iter().cloned().partition(|name| known.contains(name));
     let systems = all(&names)?;
     for name in &added {
-        remove_dir(&added::dir_of(&cache.dir, name))?;
+        remove_dir(&added::dir_of(&own_dir()?, name))?;
         print(&format!("removed {name}, which was added\n"));
     }
     let mut stock = image::stock(&cache);

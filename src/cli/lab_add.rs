@@ -17,7 +17,12 @@ use std::sync::Arc;
 /// Carries out `stackrace lab add`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &LabAdd) -> Result<u8, Failure> {
     // No shell reads this: quotes would be part of a word.
-    let ssh: Vec<String> = verb.ssh.words().split_whitespace().map(str::to_owned).collect();
+    let ssh: Vec<String> = verb
+        .ssh
+        .words()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
     if ssh.is_empty() {
         return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
     }
@@ -28,12 +33,12 @@ pub(super) fn exec(setting: &Setting, verb: &LabAdd) -> Result<u8, Failure> {
         ssh,
         memory_bytes: memory(&verb.memory)?,
     };
-    let cache = images::cache_here()?;
+    let cache = images::own_dir()?;
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "nothing is kept", LeftBehind::FILES)?;
     let raised = Arc::clone(&interrupt);
     let stop = StopAsked::when(move || raised.raised());
-    match added::add(&setting.session, &cache.dir, asked, &stop, setting) {
+    match added::add(&setting.session, &cache, asked, &stop, setting) {
         Ok(system) => {
             print(&images::added_line(&system));
             let name = &verb.name;

@@ -118,7 +118,10 @@ fn show_added(
             print_data(format!("{json:#}\n").as_bytes());
             continue;
         }
-        say(&format!("on {name}\n\n{}", plan.render(setting.screen.columns())));
+        say(&format!(
+            "on {name}\n\n{}",
+            plan.render(setting.screen.columns())
+        ));
     }
     if !verb.json {
         say(&permission::text(study));

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Makes two disk images of systems that are not the lab's own, for the tests of `lab add`:
+# Makes disk images of systems that are not the lab's own, for the tests of `lab add`:
 #   debian.qcow2  Debian with its own kernel, systemd and OpenSSH
 #   busybox.img   a kernel, BusyBox and dropbear, and nothing else
+#   silent.img    the same without dropbear
+#   locked.img    the same where nobody has a key
 # and the key that both let in, `key`. All in one directory, which is given.
 #
 # Needs root, and: apt install mmdebstrap syslinux mtools dosfstools fdisk qemu-utils cpio busybox-static
@@ -89,8 +91,15 @@ mount -t devpts pts /dev/pts
 sh /modules/load 2>/dev/null
 ifconfig lo 127.0.0.1
 ifconfig eth0 10.0.2.15 netmask 255.255.255.0
-exec dropbear -F -R -E -s
+case $(cat /proc/cmdline) in
+*silent*) exec sleep 100000 ;;
+*locked*) rm /root/.ssh/authorized_keys ;;
+esac
+exec dropbear -F -R -E
 END
 chmod 755 "$tree/init"
 (cd "$tree" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/boot/initrd"
 disk busybox.img 80 "rdinit=/init quiet"
+for kind in silent locked; do
+    disk "$kind.img" 80 "rdinit=/init quiet $kind"
+done

@@ -33,8 +33,8 @@ pub use drive::DriveVerb;
 pub use gallery::GalleryArgs;
 pub use gate::{Gate, Undecided};
 pub use lab::{
-    DiskWord, FaultVerb, Lab, LabAdd, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
-    MountAfp, PowerWord, SYSTEM,
+    DiskWord, FaultVerb, Lab, LabAdd, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb,
+    LinkWord, MountAfp, PowerWord, SYSTEM,
 };
 pub use limits::HowLong;
 pub use output::OutputArgs;

@@ -35,6 +35,9 @@ const UP: Duration = Duration::from_secs(180);
 /// The same where its processor is emulated.
 const UP_EMULATED: Duration = Duration::from_secs(900);
 
+/// Time that its ssh server may take after the guest has answered that nothing listens.
+const SSH_UP: Duration = Duration::from_secs(120);
+
 /// Interval between two tries to reach it.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -121,23 +124,29 @@ impl AddedGuest {
             Accelerator::Kvm => UP,
             Accelerator::Tcg => UP_EMULATED,
         };
-        let until = self.began_ns.saturating_add(patience.as_nanos() as u64);
+        let after = |from_ns: u64, time: Duration| from_ns.saturating_add(time.as_nanos() as u64);
+        let mut until = after(self.began_ns, patience);
         let way = self.way(stop);
         // Once it has said that nothing listens, its network is known to be up.
         let mut answered = false;
         loop {
-            let last = SystemClock.now_ns() >= until;
+            let now_ns = SystemClock.now_ns();
+            let last = now_ns >= until;
             self.goes_on(stop)?;
             match listens(self.port) {
                 Listens::Speaks => match ShellHost::connect(&way) {
                     Ok(host) => return Ok(host),
                     Err(error) => self.refused(error, last)?,
                 },
-                Listens::Nothing => answered = true,
-                Listens::Unknown => {}
+                Listens::Nothing if !answered => {
+                    answered = true;
+                    until = until.min(after(now_ns, SSH_UP));
+                }
+                Listens::Nothing | Listens::Unknown => {}
             }
             if last {
-                return Err(self.not_reached(answered, patience.as_secs()).into());
+                let seconds = Duration::from_nanos(self.boot_ns(now_ns)).as_secs();
+                return Err(self.not_reached(answered, seconds).into());
             }
             SystemClock.sleep(LOOK);
         }
@@ -183,8 +192,16 @@ impl AddedGuest {
         let name = self.system.about.name.clone();
         let words = last_words(&self.dir, NODE);
         match answered {
-            true => AddedError::NoSsh { name, seconds, words },
-            false => AddedError::NoAnswer { name, seconds, words },
+            true => AddedError::NoSsh {
+                name,
+                seconds,
+                words,
+            },
+            false => AddedError::NoAnswer {
+                name,
+                seconds,
+                words,
+            },
         }
     }
 
@@ -250,7 +267,11 @@ fn over_image(system: &AddedSystem, over: &Path) -> Vec<OsString> {
 /// Returns true if a file can be written past this machine's page cache.
 fn is_direct(path: &Path) -> bool {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
-    let opened = std::fs::File::options().read(true).write(true).custom_flags(direct).open(path);
+    let opened = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(direct)
+        .open(path);
     opened.is_ok()
 }
 
@@ -351,7 +372,10 @@ mod tests {
             ],
             ["-pidfile", "/store/machine/node-1.pid"],
         ] {
-            assert!(words.windows(2).any(|two| two == pair), "{pair:?}: {words:?}");
+            assert!(
+                words.windows(2).any(|two| two == pair),
+                "{pair:?}: {words:?}"
+            );
         }
         // Where the page cache cannot be left out, a flush still reaches the medium.
         let words = command(Path::new("/store/machine"), 40022, wanted, false).join(" ");

@@ -1,6 +1,6 @@
 //! Why the lab could not do something, and what to do about it.
 
-use super::added::AddedError;
+use super::added_error::AddedError;
 use super::system::System;
 use stackrace_base::event::sudo;
 use stackrace_base::owned::OwnError;
@@ -41,7 +41,7 @@ pub enum LabError {
     #[error("the guest stopped; its last words:\n{0}")]
     Stopped(String),
     /// The user stopped it.
-    #[error("interrupted: nothing was kept")]
+    #[error("interrupted: nothing was built")]
     Interrupted,
     /// A guest has ended.
     #[error("the guest has ended")]

@@ -22,7 +22,10 @@ pub(super) fn of_guests(
     // The kernel below matters, too: it schedules the guests and holds their disks.
     let outside = host.read_text(Path::new("/proc/sys/kernel/osrelease"))?;
     Ok(vec![
-        Fact::new("lab", format!("{version}, accelerator {}", accelerator.name())),
+        Fact::new(
+            "lab",
+            format!("{version}, accelerator {}", accelerator.name()),
+        ),
         Fact::images("lab image", vec![image.to_owned()]),
         Fact::new("lab boot", unit::time_ns(boot_ns as f64)),
         Fact::new("lab on kernel", format!("Linux {}", outside.trim())),

@@ -7,6 +7,7 @@
 //! nothing that it does outlives it. `docs/lab.md` is the user's page.
 
 pub mod added;
+mod added_error;
 pub mod added_guest;
 mod build_tool;
 pub mod command;

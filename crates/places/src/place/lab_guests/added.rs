@@ -10,9 +10,7 @@ use stackrace_base::event::{Fact, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, InWords};
-use stackrace_layers::stack;
 use stackrace_machine::host::local::LocalHost;
-use stackrace_machine::host::plan::Fault;
 use stackrace_machine::host::{Host, Needs};
 use stackrace_remote::agent::connection::Connection;
 use stackrace_remote::agent::router::Router;
@@ -140,23 +138,27 @@ impl AddedGuests {
         Ok(())
     }
 
-    /// Plans what a study would do in each of them: the name of the system, and the plan. No guest is started, so that
-    /// what its directories hold is not known.
+    /// Plans what a study would do in them: the names of systems, and the plan; one for all where their commands are the
+    /// same. No guest is started, so that what its directories hold is not known.
     ///
     /// # Errors
     /// As [`Self::check`].
     pub fn plans(&self, study: &Study) -> Result<Vec<(String, Plan)>, Failure> {
         self.check(study)?;
+        let planned = |kernel: &str, study: &Study| {
+            preflight::plan_unasked(kernel, Path::new(PLANNED), study)
+        };
+        let systems = || self.guests.iter().map(|(_, system)| &system.about);
+        let first = systems().next().map(|about| &about.kernel);
+        if let Some(kernel) = first.filter(|kernel| systems().all(|about| about.kernel == **kernel))
+        {
+            let names: Vec<&str> = systems().map(|about| &*about.name).collect();
+            return Ok(vec![(names.join(" and "), planned(kernel, study))]);
+        }
         let plans = self.guests.iter().map(|(guest, system)| {
             let part = part(study, guest.place.as_deref())?;
-            let stacks = part.configurations.iter().map(|each| &each.stack);
-            let needed = stacks.clone().flat_map(|stack| stack.disk_needed());
-            let places = needed.map(|(place, _)| place);
-            let places = places.chain(stacks.filter_map(|stack| stack.existing_directory()));
-            let imagined = stack::imagined(Fault::Never);
-            let host = imagined.of_system(&system.about.kernel, places.collect::<Vec<_>>());
-            let plan = preflight::plan_there(&host, Path::new(PLANNED), &part)?;
-            Ok((system.about.name.clone(), plan))
+            let about = &system.about;
+            Ok((about.name.clone(), planned(&about.kernel, &part)))
         });
         plans.collect()
     }
@@ -246,7 +248,8 @@ impl Reached {
         // What stands in a guest goes with it, and so does the list of it.
         let store = self.dir.join("store");
         let assignment = assignment(study, name, &store, Vec::new(), &[]);
-        let mut place = ReadyPlace::open(&self.connection, assignment, &called, &|said| said, stop)?;
+        let mut place =
+            ReadyPlace::open(&self.connection, assignment, &called, &|said| said, stop)?;
         place.facts.extend(self.facts.iter().cloned());
         Ok(place)
     }
@@ -285,13 +288,18 @@ impl Guests<'_> {
             dir,
         };
         let guest = AddedGuest::start(&ground, system, self.wanted).map_err(unable)?;
-        let shell = guest.reach(stop).map_err(|error| match error {
-            LabError::Interrupted => {
-                interrupted(format!("stopped before {} was up", system.about.name))
-            }
-            error => unable(error),
-        })?;
+        let shell = guest.reach(stop).map_err(|error| told(error, system))?;
         Ok((guest, shell, SystemClock.now_ns()))
+    }
+}
+
+/// What the user is told where a system is not reached.
+fn told(error: LabError, system: &AddedSystem) -> Failure {
+    match error {
+        LabError::Interrupted => {
+            interrupted(format!("stopped before {} was up", system.about.name))
+        }
+        error => unable(error),
     }
 }
 
@@ -305,12 +313,11 @@ fn in_guests<T>(
     let known = context.store_dir()?.join(ACCELERATOR);
     temporary::work(context, &host, |journal, id| {
         // What guests of the lab's own systems found to work, works; else three instructions are tried.
-        let accelerator = accelerator_found(&host, &known).unwrap_or_else(|| {
-            match kvm_probe::executes(&host) {
+        let accelerator =
+            accelerator_found(&host, &known).unwrap_or_else(|| match kvm_probe::executes(&host) {
                 Some(true) => Accelerator::Kvm,
                 _ => Accelerator::Tcg,
-            }
-        });
+            });
         work(&Guests {
             host: &host,
             journal,
@@ -377,19 +384,20 @@ pub fn add(
         let look = LookedImage::of(guests.host, asked.image, &guests.dir).map_err(unable)?;
         let work = keeping.begin().map_err(unable)?;
         observer.remark(&format!("{}: its image is copied …", asked.name));
-        let blake3 = keeping.copy(&look, &work).map_err(unable)?;
         let about = AboutAdded {
             name: asked.name.to_owned(),
-            blake3,
+            blake3: String::new(),
             bytes: look.bytes,
-            format: look.format,
+            format: look.format.clone(),
             login: asked.login.to_owned(),
             ssh: asked.ssh,
             kernel: String::new(),
             described: String::new(),
         };
+        let mut tried = AddedSystem::at(&work, about);
+        let blake3 = keeping.copy(&look, &work);
+        tried.about.blake3 = blake3.map_err(|error| told(error, &tried))?;
         observer.remark(&format!("{}: a guest is started from it …", asked.name));
-        let tried = AddedSystem::at(&work, about);
         let (guest, shell, up_ns) = guests.reach(1, &tried, stop)?;
         let up = up_in(guest.boot_ns(up_ns), guests.wanted.accelerator);
         observer.remark(&up);
@@ -409,7 +417,9 @@ fn found(shell: &ShellHost, about: AboutAdded) -> Result<AboutAdded, Failure> {
         return Err(unable(LabError::Lacks(lacks)));
     }
     let facts = shell.facts().iter();
-    let described = facts.filter(|fact| fact.name == SYSTEM_FACT).map(|fact| &fact.value);
+    let described = facts
+        .filter(|fact| fact.name == SYSTEM_FACT)
+        .map(|fact| &fact.value);
     let kernel = shell.system();
     Ok(AboutAdded {
         kernel: kernel.map_err(|error| unable(error.into()))?,

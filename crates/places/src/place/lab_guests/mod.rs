@@ -247,7 +247,8 @@ impl Guest {
         let begun = self.fact_of(known, IMAGE);
         let images = begun.and_then(|fact| fact.figure.as_ref());
         // In virtual time the modules have images of their own.
-        if matches!(images, Some(FactFigure::Images(images)) if images.first().is_some_and(|it| it == found)) {
+        if matches!(images, Some(FactFigure::Images(images)) if images.first().is_some_and(|it| it == found))
+        {
             return Ok(());
         }
         let begun = begun.map(|fact| fact.value.as_str());
@@ -295,7 +296,13 @@ pub fn run(
     let guests = match added::asked(guests, options.virtual_time, images)? {
         AskedGuests::Made(guests) => guests,
         AskedGuests::Added(guests) => {
-            return guests.run(context, (study, store), (stopped, known.as_deref()), options, observer);
+            return guests.run(
+                context,
+                (study, store),
+                (stopped, known.as_deref()),
+                options,
+                observer,
+            );
         }
     };
     let lab = LabRun {

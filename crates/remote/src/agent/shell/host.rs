@@ -7,10 +7,9 @@ use super::owner::only_root_renames;
 use super::program::{self, Timer};
 use super::things::{AsksPath, ShellReads};
 use super::{mounts, quoted, quoted_all, room};
-use crate::agent::remote_host::clean_command;
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
-use stackrace_base::event::{CommandRun, Fact, StorageIdentity, again};
+use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
@@ -92,11 +91,7 @@ impl ShellHost {
             work: Mutex::default(),
             broke: Mutex::default(),
             sink: Mutex::new(Arc::new(|_| ())),
-            cleaned_by: match way.named_by.is_empty() {
-                // A guest of the lab, which is removed whole.
-                true => again(&["clean"]),
-                false => clean_command(&way.named_by, &["--agent", "none"]),
-            },
+            cleaned_by: about::cleaned_by(way),
             user_commands: UserCommands::default(),
         })
     }

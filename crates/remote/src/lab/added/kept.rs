@@ -39,7 +39,8 @@ impl Keeping<'_> {
             .cache
             .join(DIRECTORY)
             .join(format!(".stackrace-{}-added", self.mark));
-        self.journal.will("lab add", Undo::RemoveTree(work.clone()))?;
+        self.journal
+            .will("lab add", Undo::RemoveTree(work.clone()))?;
         self.host.create_dir(&work)?;
         Ok(work)
     }
@@ -61,8 +62,8 @@ impl Keeping<'_> {
         }
         let to = work.join(DISK);
         let failed = |error| HostError::path("copy the image to", &to, error);
-        let mut from = File::open(&image.path)
-            .map_err(|error| HostError::path("read", &image.path, error))?;
+        let mut from =
+            File::open(&image.path).map_err(|error| HostError::path("read", &image.path, error))?;
         let mut file = File::create(&to).map_err(failed)?;
         let hash = copied(&mut from, &mut file, self.stopped).map_err(failed)?;
         hash.ok_or(LabError::Interrupted)
@@ -72,7 +73,11 @@ impl Keeping<'_> {
     ///
     /// # Errors
     /// There is one of this name by now, or it cannot be written.
-    pub fn name(&self, work: &Path, about: AboutAdded) -> std::result::Result<AddedSystem, LabError> {
+    pub fn name(
+        &self,
+        work: &Path,
+        about: AboutAdded,
+    ) -> std::result::Result<AddedSystem, LabError> {
         let dir = dir_of(self.cache, &about.name);
         let path = work.join(ABOUT);
         let text = serde_json::to_vec_pretty(&about).unwrap_or_default();

@@ -91,14 +91,17 @@ impl LookedImage {
         let info = host.must(&info)?.stdout;
         let format = whole(&path, &info)?;
         let sector = work.join("sector");
-        let mut read = argv([QEMU_IMG, "dd", "-f", &format, "-O", "raw", "bs=512", "count=1"]);
+        let mut read = argv([
+            QEMU_IMG, "dd", "-f", &format, "-O", "raw", "bs=512", "count=1",
+        ]);
         for (word, path) in [("if=", &path), ("of=", &sector)] {
             let mut word = std::ffi::OsString::from(word);
             word.push(path);
             read.push(word);
         }
         host.must(&read)?;
-        let bytes = std::fs::read(&sector).map_err(|error| HostError::path("read", &sector, error))?;
+        let bytes =
+            std::fs::read(&sector).map_err(|error| HostError::path("read", &sector, error))?;
         starts(&bytes).map_err(|why| {
             let path = path.clone();
             AddedError::NoSystem { path, why }
@@ -180,11 +183,17 @@ mod tests {
             other("/etc/shadow")
         );
         assert_eq!(
-            whole(r#"{"format": "qcow2", "format-specific": {"type": "qcow2", "data": {"data-file": "x"}}}"#),
+            whole(
+                r#"{"format": "qcow2", "format-specific": {"type": "qcow2", "data": {"data-file": "x"}}}"#
+            ),
             other("x")
         );
         let refused = whole(r#"{"format": "vmdk"}"#).unwrap_err();
-        assert!(refused.next().contains("qemu-img convert -O qcow2 /images/a"));
+        assert!(
+            refused
+                .next()
+                .contains("qemu-img convert -O qcow2 /images/a")
+        );
         assert!(whole("").is_err());
     }
 }

@@ -4,14 +4,14 @@
 //! `about.json`, which says what it is, and appears last. The image is never written to: a guest writes to a
 //! file over it ([`super::added_guest`]), which goes with the guest.
 
-mod error;
 mod kept;
 mod looked;
 
-pub use error::AddedError;
 pub use kept::Keeping;
 pub use looked::LookedImage;
 
+pub use super::added_error::AddedError;
+use super::added_error::{HASH_LEN, NAME_MAX};
 use super::error::LabError;
 use super::system;
 use serde::{Deserialize, Serialize};
@@ -26,12 +26,6 @@ const ABOUT: &str = "about.json";
 
 /// The image itself.
 const DISK: &str = "disk";
-
-/// Digits of the hash in a name.
-const HASH_LEN: usize = 12;
-
-/// Most characters of a name.
-const NAME_MAX: usize = 40;
 
 /// What is known of a system that was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +99,8 @@ impl AddedSystem {
         let about = own.read_all(ABOUT).map_err(|_| damaged())?;
         let about: AboutAdded = serde_json::from_slice(&about).map_err(|_| damaged())?;
         // By its length alone: hashing gigabytes before each run would take long.
-        let whole = own.read(DISK).is_ok() && own.state(DISK).map(|it| it.bytes) == Some(about.bytes);
+        let whole =
+            own.read(DISK).is_ok() && own.state(DISK).map(|it| it.bytes) == Some(about.bytes);
         match whole && about.name == name {
             true => Ok(Self::at(dir, about)),
             false => Err(damaged().into()),

@@ -24,7 +24,9 @@ fn add(cache: &Path, name: &str) -> AddedSystem {
 #[test]
 fn a_system_is_found_by_its_name_and_named_by_its_hash() {
     // Not below /tmp: for root no other user may lead the way elsewhere.
-    let dir = tempfile::tempdir_in("/var/lib").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = tempfile::tempdir_in("/var/lib")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap();
     let cache = dir.path();
     assert_eq!(find(cache, "freebsd-14"), Ok(None));
     let system = add(cache, "freebsd-14");
@@ -39,14 +41,20 @@ fn a_system_is_found_by_its_name_and_named_by_its_hash() {
 
 #[test]
 fn an_image_that_changed_is_refused_with_the_command_that_removes_it() {
-    let dir = tempfile::tempdir_in("/var/lib").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = tempfile::tempdir_in("/var/lib")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap();
     let cache = dir.path();
     let system = add(cache, "a");
     assert_eq!(system.verify(), Ok(()));
     std::fs::write(system.disk(), b"b disk").unwrap();
     let damaged = LabError::from(AddedError::Damaged("a".to_owned()));
     assert_eq!(system.verify(), Err(damaged.clone()));
-    assert!(damaged.next().contains("lab clean --system a"), "{}", damaged.next());
+    assert!(
+        damaged.next().contains("lab clean --system a"),
+        "{}",
+        damaged.next()
+    );
     // By its length before each run.
     std::fs::write(system.disk(), b"longer than before").unwrap();
     assert_eq!(find(cache, "a"), Err(damaged.clone()));
@@ -61,8 +69,24 @@ fn a_name_is_a_word_that_no_other_system_has() {
     for name in ["freebsd-14", "omnios-r151050", "netbsd-10.0", "a"] {
         assert_eq!(check_name(name), Ok(()), "{name}");
     }
-    for name in ["", ".", "..", ".a", "-a", "1a", "a/b", "A", "a b", "a\n", "ü", &"a".repeat(41)] {
+    for name in [
+        "",
+        ".",
+        "..",
+        ".a",
+        "-a",
+        "1a",
+        "a/b",
+        "A",
+        "a b",
+        "a\n",
+        "ü",
+        &"a".repeat(41),
+    ] {
         assert_eq!(check_name(name), Err(AddedError::Name(name.to_owned())));
     }
-    assert!(matches!(check_name("debian-13"), Err(AddedError::OfTheLab(_))));
+    assert!(matches!(
+        check_name("debian-13"),
+        Err(AddedError::OfTheLab(_))
+    ));
 }

@@ -1,17 +1,24 @@
 //! Why a system that the user brings cannot be one of the lab, and what to do about it.
 
-use super::super::system::System;
-use super::{HASH_LEN, NAME_MAX};
+use super::system::System;
 use crate::agent::ssh::SshError;
 use stackrace_base::event::again;
 use stackrace_base::unit::{self, ShownPath};
 use std::path::PathBuf;
 
+/// Digits of the hash of an image in a name.
+pub(super) const HASH_LEN: usize = 12;
+
+/// Most characters of the name of a system.
+pub(super) const NAME_MAX: usize = 40;
+
 /// Reasons a system that the user brings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddedError {
     /// The name cannot be one.
-    #[error("\"{0}\" cannot be the name of a system: lower-case letters, digits, - and . are, a letter first, {NAME_MAX} at most")]
+    #[error(
+        "\"{0}\" cannot be the name of a system: lower-case letters, digits, - and . are, a letter first, {NAME_MAX} at most"
+    )]
     Name(String),
     /// The name is that of a system that the lab makes itself.
     #[error("the lab makes {0} itself")]
@@ -80,7 +87,9 @@ pub enum AddedError {
         words: String,
     },
     /// The guest never answered on its network.
-    #[error("{name} started and did not answer on its network within {seconds} s; its last words:\n{words}")]
+    #[error(
+        "{name} started and did not answer on its network within {seconds} s; its last words:\n{words}"
+    )]
     NoAnswer {
         /// The system.
         name: String,
@@ -90,7 +99,9 @@ pub enum AddedError {
         words: String,
     },
     /// The guest is on its network, without ssh.
-    #[error("{name} is up and has no ssh: nothing there listens on port 22 after {seconds} s; its last words:\n{words}")]
+    #[error(
+        "{name} is up and has no ssh: nothing there listens on port 22 after {seconds} s; its last words:\n{words}"
+    )]
     NoSsh {
         /// The system.
         name: String,
