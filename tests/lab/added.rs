@@ -146,7 +146,7 @@ pub(super) fn a_file_system_of_the_added_systems_own_goes_from_start_to_verdict(
     added.nothing_is_left();
 }
 
-pub(super) fn an_image_that_does_not_start_or_lets_nobody_in_is_refused_with_its_last_words() {
+pub(super) fn an_image_that_does_not_start_or_lets_no_user_in_is_refused_with_its_last_words() {
     let added = Added::new(&[]);
     let refused = |name: &str| {
         let said = added.run(&["lab", "add", "a", name]);

@@ -3,7 +3,7 @@
 #   debian.qcow2  Debian with its own kernel, systemd and OpenSSH
 #   busybox.img   a kernel, BusyBox and dropbear, and nothing else
 #   silent.img    the same without dropbear
-#   locked.img    the same where nobody has a key
+#   locked.img    the same where no user has a key
 # and the key that both let in, `key`. All in one directory, which is given.
 #
 # Needs root, and: apt install mmdebstrap syslinux mtools dosfstools fdisk qemu-utils cpio busybox-static

@@ -265,7 +265,7 @@ fn an_image_that_is_of_no_use_is_refused_with_the_reason_and_not_kept() {
         .err_has("the rest is in another file, /etc/passwd");
     lab.program("qemu-img", QEMU_IMG);
 
-    // Nothing in it starts; then it lets nobody in.
+    // Nothing in it starts; then it lets no user in.
     lab.program(
         "qemu-system-x86_64",
         "#!/bin/sh\necho No bootable device\nexit 1\n",
@@ -294,6 +294,12 @@ fn an_image_that_is_of_no_use_is_refused_with_the_reason_and_not_kept() {
     assert_eq!(lab.ground.left(), Vec::<String>::new());
 }
 
+/// The same study on one system, of two amounts.
+fn single() -> String {
+    let study = SYSTEMS.replace("system = [\"one\", \"two\"]", "bytes = [8, 9]");
+    study.replace("count=8", "count={bytes}")
+}
+
 fn what_a_system_that_was_added_cannot_do_is_refused_before_a_guest_starts() {
     let lab = Lab::new();
     lab.add("one", "disk").ended(0);
@@ -311,8 +317,7 @@ fn what_a_system_that_was_added_cannot_do_is_refused_before_a_guest_starts() {
     );
     let unknown = refused(SYSTEMS, &[]);
     assert!(unknown.contains("there is no system \"two\""), "{unknown}");
-    let single = SYSTEMS.replace("system = [\"one\", \"two\"]", "bytes = [8, 9]");
-    let single = single.replace("count=8", "count={bytes}");
+    let single = single();
     let engine = single
         .split("[[workload]]")
         .next()
@@ -346,11 +351,14 @@ fn what_a_system_that_was_added_cannot_do_is_refused_before_a_guest_starts() {
         !lab.ground.path().join("guests").exists(),
         "a guest was started"
     );
+}
 
-    // The image is damaged since.
+fn an_image_that_changed_since_it_was_added_is_refused_with_what_removes_it() {
+    let lab = Lab::new();
+    lab.add("one", "disk").ended(0);
     let kept = lab.ground.path().join("cache/stackrace/lab/added/one/disk");
     fs::write(kept, "other").unwrap();
-    lab.study("s.toml", &single);
+    lab.study("s.toml", &single());
     let damaged = lab.run(&[
         "run",
         "s.toml",
@@ -372,5 +380,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_run_that_was_killed_goes_on_with_the_same_image_alone,
         an_image_that_is_of_no_use_is_refused_with_the_reason_and_not_kept,
         what_a_system_that_was_added_cannot_do_is_refused_before_a_guest_starts,
+        an_image_that_changed_since_it_was_added_is_refused_with_what_removes_it,
     ]
 }

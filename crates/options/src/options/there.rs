@@ -26,7 +26,7 @@ pub struct There {
     pub reach: Reach,
 }
 
-/// The ssh command.
+/// The way in which the user logs in elsewhere.
 #[derive(Debug, Args)]
 pub struct SshCommand {
     /// The ssh command with its options, words separated by spaces [default: $STACKRACE_SSH, or ssh]
@@ -54,7 +54,7 @@ impl SshCommand {
 /// Ways to other machines.
 #[derive(Debug, Args)]
 pub struct Reach {
-    /// The ssh command.
+    /// The way in which the user logs in there.
     #[command(flatten)]
     pub ssh: SshCommand,
     /// Use sudo on the other machines; it must not ask for a password

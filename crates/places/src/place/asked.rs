@@ -345,10 +345,27 @@ fn carry_out(
         AskedRun::Lab(lab) if lab.virtual_time => {
             virtual_lab::run(context, (&*study, store), stopped, lab, observer, images)
         }
-        AskedRun::Lab(lab) => {
-            lab_guests::run(context, (&*study, store), stopped, lab, observer, images)
-        }
+        AskedRun::Lab(lab) => in_the_lab(context, (&*study, store), stopped, lab, observer, images),
     };
     drop(taken);
     finished
+}
+
+/// Makes a run in guests in real time, or continues one: in those that the lab makes, or that the user added.
+fn in_the_lab(
+    context: &Context,
+    (study, store): (&Study, &Store),
+    stopped: Option<Stopped>,
+    lab: LabOptions<'_>,
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    let of = (study, store);
+    let guests = lab_guests::guests(study, lab.system, images.added_names)?;
+    match added::asked(guests, lab.virtual_time, images)? {
+        AskedGuests::Added(guests) => guests.run(context, of, stopped, lab, observer),
+        AskedGuests::Made(guests) => {
+            lab_guests::run(context, of, stopped, (guests, lab), observer, images)
+        }
+    }
 }

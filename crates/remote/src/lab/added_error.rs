@@ -26,7 +26,7 @@ pub enum AddedError {
     /// There is one of this name.
     #[error("{name} was added before, from an image whose BLAKE3 begins with {}", .blake3.get(..HASH_LEN).unwrap_or_default())]
     Twice {
-        /// The name.
+        /// Name that both would have.
         name: String,
         /// Hash of the image that it was added from.
         blake3: String,

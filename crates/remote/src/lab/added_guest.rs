@@ -57,7 +57,7 @@ pub struct GuestGround<'a> {
 /// What a guest is to be like.
 #[derive(Debug, Clone, Copy)]
 pub struct GuestWanted {
-    /// Memory, bytes.
+    /// Memory that its system finds, bytes.
     pub memory_bytes: u64,
     /// Means of running its instructions.
     pub accelerator: Accelerator,
@@ -118,7 +118,7 @@ impl AddedGuest {
     /// Waits until its shell answers.
     ///
     /// # Errors
-    /// It does not come up or lets nobody in, its shell is of no use, or the user stops it.
+    /// It does not come up or lets no user in, its shell is of no use, or the user stops it.
     pub fn reach(&self, stop: &StopAsked) -> Result<ShellHost, LabError> {
         let patience = match self.wanted.accelerator {
             Accelerator::Kvm => UP,

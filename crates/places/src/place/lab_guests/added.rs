@@ -82,6 +82,7 @@ pub fn asked(
     images: Images<'_>,
 ) -> Result<AskedGuests, Failure> {
     let is_added = |guest: &&Guest| images.added_names.contains(&guest.system);
+    // Most studies know the lab's own systems alone.
     let Some(one) = guests.iter().find(is_added) else {
         return Ok(AskedGuests::Made(guests));
     };
@@ -102,6 +103,7 @@ pub fn asked(
     let mut found = Vec::new();
     for guest in guests {
         let system = (images.added)(&guest.system)?;
+        // Its directory may have been removed since the names were read.
         let system = system.ok_or_else(|| Failure::internal("a system is gone meanwhile"))?;
         found.push((guest, system));
     }
@@ -148,6 +150,7 @@ impl AddedGuests {
         let planned = |kernel: &str, study: &Study| {
             preflight::plan_unasked(kernel, Path::new(PLANNED), study)
         };
+        // Of a whole study the plan says what is compared; a part of it has one system.
         let systems = || self.guests.iter().map(|(_, system)| &system.about);
         let first = systems().next().map(|about| &about.kernel);
         if let Some(kernel) = first.filter(|kernel| systems().all(|about| about.kernel == **kernel))
@@ -171,16 +174,18 @@ impl AddedGuests {
         &self,
         context: &Context,
         (study, store): (&Study, &Store),
-        (stopped, known): (Option<Stopped>, Option<&[Fact]>),
+        stopped: Option<Stopped>,
         options: LabOptions<'_>,
         observer: &dyn Observer,
     ) -> Result<FinishedRun, Failure> {
         self.check(study)?;
-        for (guest, system) in &self.guests {
-            if let Some(known) = known {
+        if let Some(stopped) = &stopped {
+            let known = &stopped.record.head.environment;
+            for (guest, system) in &self.guests {
                 guest.same_image(known, &system.image_name(), study)?;
             }
         }
+        // As any run in the lab: that nothing of this program was there is in the environment.
         let place = RunPlace::Lab(options.on_record());
         let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
         let stop = run.stop();
@@ -231,6 +236,7 @@ impl Reached {
         let worker = ShellWorker {
             host: Arc::clone(&shell),
         };
+        // No other machine is asked on its behalf, so that none is waited for.
         let connection = worker::here(worker, &Router::new(Duration::ZERO));
         Ok(Self {
             connection: connection.map_err(|error| Failure::internal(error.in_words()))?,
@@ -342,7 +348,7 @@ fn check_here() -> Result<(), Failure> {
 
 /// What the user says of a system to be added.
 pub struct AskedSystem<'a> {
-    /// Its name.
+    /// Name that studies will have for it.
     pub name: &'a str,
     /// File of its disk.
     pub image: &'a Path,
@@ -381,6 +387,7 @@ pub fn add(
             mark: guests.id,
             stopped: &|| stop.asked(),
         };
+        // Before gigabytes are copied that are of no use.
         let look = LookedImage::of(guests.host, asked.image, &guests.dir).map_err(unable)?;
         let work = keeping.begin().map_err(unable)?;
         observer.remark(&format!("{}: its image is copied …", asked.name));
@@ -398,10 +405,12 @@ pub fn add(
         let blake3 = keeping.copy(&look, &work);
         tried.about.blake3 = blake3.map_err(|error| told(error, &tried))?;
         observer.remark(&format!("{}: a guest is started from it …", asked.name));
+        // From the copy: the user's own file may change meanwhile.
         let (guest, shell, up_ns) = guests.reach(1, &tried, stop)?;
         let up = up_in(guest.boot_ns(up_ns), guests.wanted.accelerator);
         observer.remark(&up);
         let about = found(&shell, tried.about)?;
+        // Its image gets another name, and is held open as long as it runs.
         drop((shell, guest));
         keeping.name(&work, about).map_err(unable)
     })
@@ -412,6 +421,7 @@ pub fn add(
 /// # Errors
 /// It lacks commands that every measurement needs.
 fn found(shell: &ShellHost, about: AboutAdded) -> Result<AboutAdded, Failure> {
+    // Now, and not in the middle of a trial.
     let lacks = shell.missing(&OF_GUESTS);
     if !lacks.is_empty() {
         return Err(unable(LabError::Lacks(lacks)));

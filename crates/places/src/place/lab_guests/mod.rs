@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 use crate::place::lab_options::LabOptions;
 use crate::place::workers::{self, PlacesRun, ReadyPlace, assignment};
-use added::AskedGuests;
 use stackrace_base::event::{Event, Fact, FactFigure, LeftBehind, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, unknown_word};
@@ -276,7 +275,7 @@ struct LabRun<'a> {
     known: Option<&'a [Fact]>,
 }
 
-/// Makes a run in the lab, or continues one on the same images, in machines of their own.
+/// Makes a run in guests whose systems the lab makes, or continues one on the same images, in machines of their own.
 ///
 /// # Errors
 /// The study cannot run there, a machine does not come up, the images are others by now, or nothing can be
@@ -285,26 +284,13 @@ pub fn run(
     context: &Context,
     (study, store): (&Study, &Store),
     stopped: Option<Stopped>,
-    options: LabOptions<'_>,
+    (guests, options): (Vec<Guest>, LabOptions<'_>),
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let known = stopped
         .as_ref()
         .map(|stopped| stopped.record.head.environment.clone());
-    let guests = guests(study, options.system, images.added_names)?;
-    let guests = match added::asked(guests, options.virtual_time, images)? {
-        AskedGuests::Made(guests) => guests,
-        AskedGuests::Added(guests) => {
-            return guests.run(
-                context,
-                (study, store),
-                (stopped, known.as_deref()),
-                options,
-                observer,
-            );
-        }
-    };
     let lab = LabRun {
         context,
         study,

@@ -116,15 +116,9 @@ fn copied(from: &mut File, to: &mut File, stopped: &dyn Fn() -> bool) -> Result<
     Ok(Some(hash.finalize().to_hex().to_string()))
 }
 
-/// The hash of a file's content.
-pub(super) fn hashed(path: &Path) -> Result<String> {
-    let mut hash = blake3::Hasher::new();
-    hash.update_reader(File::open(path)?)?;
-    Ok(hash.finalize().to_hex().to_string())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::hashed;
     use super::*;
     use std::os::unix::fs::MetadataExt;
 

@@ -70,7 +70,7 @@ impl AddedSystem {
         &self.dir
     }
 
-    /// The image.
+    /// Path of the file that the user brought, as it is kept.
     pub fn disk(&self) -> PathBuf {
         self.dir.join(DISK)
     }
@@ -86,7 +86,7 @@ impl AddedSystem {
     /// # Errors
     /// It is not what was added.
     pub fn verify(&self) -> Result<(), LabError> {
-        match kept::hashed(&self.disk()) {
+        match hashed(&self.disk()) {
             Ok(hash) if hash == self.about.blake3 => Ok(()),
             _ => Err(AddedError::Damaged(self.about.name.clone()).into()),
         }
@@ -106,6 +106,13 @@ impl AddedSystem {
             false => Err(damaged().into()),
         }
     }
+}
+
+/// The hash of a file's content.
+fn hashed(path: &Path) -> std::io::Result<String> {
+    let mut hash = blake3::Hasher::new();
+    hash.update_reader(std::fs::File::open(path)?)?;
+    Ok(hash.finalize().to_hex().to_string())
 }
 
 /// The directory of a system, added or not.
