@@ -231,6 +231,11 @@ impl AddedGuest {
         }
     }
 
+    /// Directory of the list of what stands in it, which goes with its own.
+    pub fn store(&self) -> PathBuf {
+        self.dir.join("store")
+    }
+
     /// Facts on it, for the record; `up_ns`: when it was reached, ns of the monotonic clock.
     ///
     /// # Errors

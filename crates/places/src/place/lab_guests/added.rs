@@ -115,8 +115,7 @@ struct Reached {
     connection: Arc<Connection>,
     shell: Arc<ShellHost>,
     facts: Vec<Fact>,
-    dir: PathBuf,
-    _guest: AddedGuest,
+    guest: AddedGuest,
 }
 
 impl AddedGuests {
@@ -199,7 +198,7 @@ impl AddedGuests {
                 let mut facts = machine.facts(started.host, up_ns).map_err(unable)?;
                 facts.push(Fact::new(MEMORY, unit::bytes(options.memory_bytes)));
                 facts.extend(guest.fact());
-                Reached::of(machine, shell, facts, started.place(number))
+                Reached::of(machine, shell, facts)
             });
             let reached: Vec<Reached> = reached.collect::<Result<_, Failure>>()?;
             let places = self.guests.iter().zip(&reached);
@@ -226,12 +225,7 @@ impl AddedGuests {
 }
 
 impl Reached {
-    fn of(
-        guest: AddedGuest,
-        shell: ShellHost,
-        facts: Vec<Fact>,
-        dir: PathBuf,
-    ) -> Result<Self, Failure> {
+    fn of(guest: AddedGuest, shell: ShellHost, facts: Vec<Fact>) -> Result<Self, Failure> {
         let shell = Arc::new(shell);
         let worker = ShellWorker {
             host: Arc::clone(&shell),
@@ -242,8 +236,7 @@ impl Reached {
             connection: connection.map_err(|error| Failure::internal(error.in_words()))?,
             shell,
             facts,
-            dir,
-            _guest: guest,
+            guest,
         })
     }
 
@@ -252,7 +245,7 @@ impl Reached {
         let name = guest.place.as_deref();
         let called = format!("on {}", self.shell.to());
         // What stands in a guest goes with it, and so does the list of it.
-        let store = self.dir.join("store");
+        let store = self.guest.store();
         let assignment = assignment(study, name, &store, Vec::new(), &[]);
         let mut place =
             ReadyPlace::open(&self.connection, assignment, &called, &|said| said, stop)?;
