@@ -120,7 +120,9 @@ fn copied(from: &mut File, to: &mut File, stopped: &dyn Fn() -> bool) -> Result<
 mod tests {
     use super::super::hashed;
     use super::*;
+    use stackrace_machine::host::local::LocalHost;
     use std::os::unix::fs::MetadataExt;
+    use std::sync::Arc;
 
     #[test]
     fn a_copy_has_the_same_bytes_and_keeps_the_holes() {
@@ -143,5 +145,63 @@ mod tests {
         // `stat` counts blocks of 512 bytes.
         assert!(copy.metadata().unwrap().blocks() * 512 < 8 << 20);
         assert_eq!(copied(&mut to, true), None);
+    }
+
+    /// Calls with the means to keep images in a directory of the test's own.
+    fn keeping<T>(dir: &Path, work: impl FnOnce(&Keeping<'_>) -> T) -> T {
+        let journal = Journal::create(&dir.join("journal.jsonl")).unwrap();
+        work(&Keeping {
+            host: &LocalHost::new(Arc::new(|_| ())),
+            journal: &journal,
+            cache: dir,
+            mark: "0123456789abcdef",
+            stopped: &|| false,
+        })
+    }
+
+    #[test]
+    fn an_image_for_which_there_is_no_room_is_refused_before_it_is_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = LookedImage {
+            path: dir.path().join("image"),
+            bytes: u64::MAX,
+            held_bytes: u64::MAX,
+            format: "raw".to_owned(),
+        };
+        // Nothing is there to be copied: that it is refused for its size shows that it was not tried.
+        let refused = keeping(dir.path(), |it| it.copy(&image, dir.path())).unwrap_err();
+        assert!(refused.to_string().contains("free"), "{refused}");
+        assert!(
+            refused.next().contains("XDG_CACHE_HOME"),
+            "{}",
+            refused.next()
+        );
+        assert!(!dir.path().join(DISK).exists());
+    }
+
+    #[test]
+    fn of_two_that_add_one_name_at_the_same_time_one_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let about = |blake3: &str| AboutAdded {
+            name: "a".to_owned(),
+            blake3: blake3.to_owned(),
+            bytes: 0,
+            format: "raw".to_owned(),
+            login: "root".to_owned(),
+            ssh: Vec::new(),
+            kernel: String::new(),
+            described: String::new(),
+        };
+        let works = ["first", "second"].map(|name| dir.path().join(DIRECTORY).join(name));
+        works
+            .iter()
+            .for_each(|work| std::fs::create_dir_all(work).unwrap());
+        keeping(dir.path(), |it| {
+            assert_eq!(it.name(&works[0], about("1")).unwrap().about, about("1"));
+            assert!(it.name(&works[1], about("2")).is_err());
+        });
+        let kept = std::fs::read_to_string(dir_of(dir.path(), "a").join(ABOUT)).unwrap();
+        let kept: AboutAdded = serde_json::from_str(&kept).unwrap();
+        assert_eq!(kept, about("1"));
     }
 }
