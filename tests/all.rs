@@ -53,6 +53,7 @@ use stackrace_test_needs as needs;
 
 fn main() -> ExitCode {
     needs::run(vec![
+        needs::group("added", remote::added::tests()),
         needs::group("advice", advice::tests()),
         needs::group("attacks", attacks::tests()),
         needs::group("audit", audit::tests()),

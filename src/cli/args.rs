@@ -96,8 +96,8 @@ pub(super) fn machines(typed: &There) -> MachineOptions<'_> {
 /// The ssh command and its rights, as the session takes them.
 pub(super) fn ssh(typed: &Reach) -> SshOptions<'_> {
     SshOptions {
-        command: typed.ssh.as_deref().unwrap_or(&typed.ssh_always),
-        typed: typed.ssh.is_some(),
+        command: typed.ssh.words(),
+        typed: typed.ssh.ssh.is_some(),
         sudo: typed.sudo,
     }
 }

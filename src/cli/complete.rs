@@ -14,6 +14,7 @@ use stackrace_drives::Card;
 use super::args;
 use super::defaults::Defaults;
 use super::failure::Failure;
+use super::images;
 use super::setting::default_store;
 use super::terminal::print;
 use super::variable::variable;
@@ -157,7 +158,9 @@ fn drives() -> Vec<CompletionCandidate> {
 }
 
 fn systems() -> Vec<CompletionCandidate> {
-    bare(system::ALL.iter().map(|system| system.name))
+    let made = system::ALL.iter().map(|system| system.name.to_owned());
+    let all: Vec<String> = made.chain(images::added()).collect();
+    bare(all.iter().map(String::as_str))
 }
 
 fn machine_parts() -> Vec<CompletionCandidate> {

@@ -39,7 +39,13 @@ pub(super) fn exec(setting: &Setting, verb: &CrashVerb) -> Result<u8, Failure> {
         print("the power of a real machine was cut: this cannot be made again\n");
         return Ok(0);
     }
-    let again = cut_again(&setting.session, &record, &study, chosen.cut, &images::of)?;
+    let again = cut_again(
+        &setting.session,
+        &record,
+        &study,
+        chosen.cut,
+        images::LabSystems::now().images(),
+    )?;
     print(&lines(&made_again(chosen, &again)));
     Ok(0)
 }

@@ -2,7 +2,7 @@
 
 use stackrace_base::event::{LeftBehind, again};
 use stackrace_base::unit::{InWords, ShownPath};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::LabBuild;
@@ -18,7 +18,8 @@ use stackrace_layers::stack;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::journal::Journal;
-use stackrace_places::place::lab_guests::{SystemImage, unable};
+use stackrace_places::place::lab_guests::{Images, SystemImage, unable};
+use stackrace_remote::lab::added::{self, AddedError, AddedSystem};
 use stackrace_remote::lab::image::{self, Builder, Image, Stocked};
 use stackrace_remote::lab::image_cache::ImageCache;
 use stackrace_remote::lab::system::{self, System};
@@ -46,16 +47,53 @@ const LEFT: LeftBehind = LeftBehind {
 /// Directory that images are kept in.
 fn cache_dir(host: &dyn Host) -> Result<PathBuf, Failure> {
     let shared = PathBuf::from(SHARED);
-    match (base_dir("XDG_CACHE_HOME"), home()) {
-        (Some(cache), _) => Ok(cache.join("stackrace/lab")),
-        // Root's images serve all users, so that not each of them builds its own.
-        (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
-        (None, Some(home)) => Ok(home.join(".cache/stackrace/lab")),
-        (None, None) => Err(Failure::usage(
-            "no place for images: HOME is not set, or not a whole path",
-        )
-        .next("name one, and repeat the command: export XDG_CACHE_HOME=/var/tmp/cache")),
+    // Root's images serve all users, so that not each of them builds its own.
+    let serves_all = host.is_root() || host.is_dir(&shared);
+    match base_dir("XDG_CACHE_HOME") {
+        None if serves_all => Ok(shared),
+        _ => own_dir(),
     }
+}
+
+/// Directory of the images that are this user's alone: in a system that was added one logs in with a key of the user's.
+///
+/// # Errors
+/// There is no place for them.
+pub(super) fn own_dir() -> Result<PathBuf, Failure> {
+    let cache = base_dir("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")));
+    cache
+        .map(|cache| cache.join("stackrace/lab"))
+        .ok_or_else(|| {
+            Failure::usage("no place for images: HOME is not set, or not a whole path")
+                .next("name one, and repeat the command: export XDG_CACHE_HOME=/var/tmp/cache")
+        })
+}
+
+/// Systems that guests can have on this machine.
+pub(super) struct LabSystems {
+    /// Names of those that were added.
+    added: Vec<String>,
+}
+
+impl LabSystems {
+    /// Looks which there are.
+    pub(super) fn now() -> Self {
+        Self { added: added() }
+    }
+
+    /// The means to find their images.
+    pub(super) fn images(&self) -> Images<'_> {
+        Images {
+            made: &of,
+            added: &|name| added::find(&own_dir()?, name).map_err(unable),
+            added_names: &self.added,
+        }
+    }
+}
+
+/// Names of systems that were added.
+pub(super) fn added() -> Vec<String> {
+    own_dir().map_or(Vec::new(), |dir| added::names(&dir))
 }
 
 /// Images of this machine, where there is a place for them.
@@ -69,7 +107,19 @@ fn all(names: &[String]) -> Result<Vec<&'static System>, Failure> {
 
 fn named(name: &str) -> Result<&'static System, Failure> {
     system::named(name).ok_or_else(|| {
-        let names: Vec<&str> = system::ALL.iter().map(|system| system.name).collect();
+        let added = added();
+        if added.iter().any(|known| known == name) {
+            // It is not the lab that built it, and nothing of this program is in it.
+            return Failure::refused(format!(
+                "{name} was added, and is for runs in real time alone"
+            ))
+            .next(format!(
+                "measure in it: {}",
+                again(&["run", "STUDY", "--lab", "--system", name])
+            ));
+        }
+        let names = system::ALL.iter().map(|system| system.name);
+        let names: Vec<&str> = names.chain(added.iter().map(String::as_str)).collect();
         unknown("system of the lab", name, &names)
     })
 }
@@ -172,6 +222,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
             text.push_str(&format!("{what:<15}  not built: {}\n", system.build()));
         }
     }
+    text.push_str(&added_lines());
     for machine in temporary::dirs(&setting.session)? {
         for dir in machine::dirs_in(&machine) {
             let state = match Journal::look(&machine.join("journal.jsonl")) {
@@ -198,10 +249,51 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// A line for each system that was added; every image is read.
+fn added_lines() -> String {
+    let Ok(dir) = own_dir() else {
+        return String::new();
+    };
+    let lines = added::names(&dir).into_iter().map(|name| {
+        let found = added::find(&dir, &name);
+        let whole = found.and_then(|found| match found {
+            Some(system) => system.verify().map(|()| system),
+            None => Err(AddedError::Damaged(name.clone()).into()),
+        });
+        match whole {
+            Ok(system) => added_line(&system),
+            Err(error) => format!("{name:<15}  added, {error}; {}\n", error.next()),
+        }
+    });
+    lines.collect()
+}
+
+/// `freebsd-14       freebsd-14-57ab01c9f3d2, 4.2 GB, FreeBSD 14.1-RELEASE amd64, added, /var/…`.
+pub(super) fn added_line(system: &AddedSystem) -> String {
+    let about = &system.about;
+    format!(
+        "{:<15}  {}, {}, {}, added, {}\n",
+        about.name,
+        system.image_name(),
+        unit::bytes(about.bytes),
+        about.described,
+        system.dir().shown()
+    )
+}
+
 /// Carries out `stackrace lab clean`; gives its exit code.
 pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
-    let systems = all(names)?;
-    let mut stock = image::stock(&cache(&quiet_host())?);
+    let cache = cache(&quiet_host())?;
+    let known = added();
+    // A damaged one, too: it goes by its name.
+    let (added, names): (Vec<String>, Vec<String>) =
+        names.iter().cloned().partition(|name| known.contains(name));
+    let systems = all(&names)?;
+    for name in &added {
+        remove_dir(&added::dir_of(&own_dir()?, name))?;
+        print(&format!("removed {name}, which was added\n"));
+    }
+    let mut stock = image::stock(&cache);
     stock.retain(|stocked| match stocked {
         // An image that is in use goes only by its name.
         Stocked::Used(system, _) => systems.contains(system),
@@ -210,20 +302,23 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
         Stocked::Unneeded(_) | Stocked::Damaged(_) => true,
     });
     for each in &stock {
-        let dir = each.dir();
-        std::fs::remove_dir_all(dir).map_err(|error| {
-            Failure::internal(format!(
-                "cannot remove {}: {error}",
-                dir.shown(),
-                error = error.in_words()
-            ))
-        })?;
+        remove_dir(each.dir())?;
         print(&format!("removed {}", stocked(each)));
     }
-    if stock.is_empty() {
+    if stock.is_empty() && added.is_empty() {
         print("nothing to remove\n");
     }
     Ok(0)
+}
+
+fn remove_dir(dir: &Path) -> Result<(), Failure> {
+    std::fs::remove_dir_all(dir).map_err(|error| {
+        Failure::internal(format!(
+            "cannot remove {}: {error}",
+            dir.shown(),
+            error = error.in_words()
+        ))
+    })
 }
 
 fn quiet_host() -> LocalHost {

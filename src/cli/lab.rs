@@ -35,6 +35,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     match verb {
         LabVerb::Build(asked) => images::build(setting, &asked),
+        LabVerb::Add(asked) => super::lab_add::exec(setting, &asked),
         LabVerb::List => images::list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Fault(verb) => super::fault::exec(setting, &verb),

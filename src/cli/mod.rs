@@ -26,6 +26,7 @@ mod images;
 mod import;
 mod interrupt;
 mod lab;
+mod lab_add;
 mod load;
 mod man;
 mod other_tools;

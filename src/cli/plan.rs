@@ -10,6 +10,8 @@ use super::terminal::{print_data, say};
 use super::variable::variable;
 use stackrace_places::place::clients::{self, JobManifest, claimed};
 use stackrace_places::place::lab_guests;
+use stackrace_places::place::lab_guests::Images;
+use stackrace_places::place::lab_guests::added::{self, AddedGuests, AskedGuests};
 use stackrace_places::place::lab_guests::needs;
 use stackrace_places::place::options::AskedPlace;
 use stackrace_places::place::ssh::machines;
@@ -86,6 +88,47 @@ pub(super) fn asked(
     Ok((study, place, memory_bytes))
 }
 
+/// The guests of a study in the lab; `None` outside of it.
+fn asked_guests(
+    study: &Study,
+    verb: &PlanArgs,
+    images: Images<'_>,
+) -> Result<Option<AskedGuests>, Failure> {
+    if !verb.lab {
+        return Ok(None);
+    }
+    let system = verb.systems.first().map(String::as_str);
+    let guests = lab_guests::guests(study, system, images.added_names)?;
+    let virtual_time = virtual_lab::disks(study) == LabDrives::Modelled;
+    added::asked(guests, virtual_time, images).map(Some)
+}
+
+/// Shows the plan for systems that the user added.
+fn show_added(
+    setting: &Setting,
+    study: &Study,
+    verb: &PlanArgs,
+    guests: &AddedGuests,
+) -> Result<u8, Failure> {
+    let mut refused = false;
+    for (name, plan) in guests.plans(study)? {
+        refused |= plan.problems().next().is_some();
+        if verb.json {
+            let json = serde_json::to_value(&plan).unwrap_or_default();
+            print_data(format!("{json:#}\n").as_bytes());
+            continue;
+        }
+        say(&format!(
+            "on {name}\n\n{}",
+            plan.render(setting.screen.columns())
+        ));
+    }
+    if !verb.json {
+        say(&permission::text(study));
+    }
+    Ok(exit_code(refused))
+}
+
 /// Shows the plan for a place where guests have so many bytes of memory; before it, the manifest of the Job in which
 /// clients will run.
 fn show(
@@ -96,6 +139,12 @@ fn show(
     manifest: Option<JobManifest>,
 ) -> Result<u8, Failure> {
     let session = &setting.session;
+    let systems = images::LabSystems::now();
+    let images = systems.images();
+    let guests = asked_guests(study, verb, images)?;
+    if let Some(AskedGuests::Added(guests)) = &guests {
+        return show_added(setting, study, verb, guests);
+    }
     let mut plan = match place {
         AskedPlace::Virtual => {
             // What such a run refuses, before its costs.
@@ -112,9 +161,8 @@ fn show(
         // What this machine lacks does not matter to a study that runs elsewhere.
         _ => preflight::plan(session, study, study.places().is_none())?,
     };
-    if verb.lab {
-        let guests = lab_guests::guests(study, verb.systems.first().map(String::as_str))?;
-        let missing = needs::missing(&setting.session, study, &guests, &images::of);
+    if let Some(AskedGuests::Made(guests)) = &guests {
+        let missing = needs::missing(&setting.session, study, guests, images);
         missing.into_iter().for_each(|text| plan.add_problem(text));
     }
     if verb.json {

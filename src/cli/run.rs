@@ -29,7 +29,13 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     let (mut study, place) = asked(setting, &verb)?;
-    let finished = asked::run(&setting.session, &mut study, place, setting, &images::of)?;
+    let finished = asked::run(
+        &setting.session,
+        &mut study,
+        place,
+        setting,
+        images::LabSystems::now().images(),
+    )?;
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
 }
 
@@ -166,7 +172,14 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         anyway: verb.permitted.anyway,
         power: args::power(&verb.power)?,
     };
-    let finished = asked::resume(session, of, stopped, reach, setting, &images::of)?;
+    let finished = asked::resume(
+        session,
+        of,
+        stopped,
+        reach,
+        setting,
+        images::LabSystems::now().images(),
+    )?;
     let output = OutputArgs {
         html,
         events: None,

@@ -4,6 +4,7 @@
 //! tests of kills, where not all are wanted.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+mod added;
 mod clients;
 mod crash;
 mod faults;
@@ -22,6 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{Ground, Said};
+use added::*;
 use clients::*;
 use crash::*;
 use faults::*;
@@ -466,6 +468,9 @@ pub(crate) fn tests() -> Vec<needs::Test> {
     needs::tests![
         a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
         a_race_of_two_systems_goes_on_after_a_kill,
+        two_systems_of_the_user_go_from_an_image_to_a_verdict_and_on_after_a_kill,
+        a_file_system_of_the_added_systems_own_goes_from_start_to_verdict,
+        an_image_that_does_not_start_or_lets_no_user_in_is_refused_with_its_last_words,
         the_log_does_not_depend_on_the_number_of_jobs,
         workloads_at_the_same_time_are_measured_in_virtual_time,
         a_guest_records_an_application_and_replays_a_trace_of_this_machine,

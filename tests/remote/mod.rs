@@ -2,6 +2,7 @@
 //! home of its own. Tests without sshd or ssh are ignored.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+pub(crate) mod added;
 mod clients;
 mod exchanged;
 mod kills;

@@ -17,6 +17,7 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "ip" | "tc" => "iproute2",
         "modprobe" => "kmod",
         "qemu-system-x86_64" => "qemu-system-x86",
+        "qemu-img" => "qemu-utils",
         "mmdebstrap" => "mmdebstrap",
         "mksquashfs" => "squashfs-tools",
         "xz" => "xz-utils",

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::SshCommand;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// The operating system of guests where none is named.
@@ -32,11 +33,32 @@ pub struct LabBuild {
     pub postgresql: bool,
 }
 
+/// A system that the user brings.
+#[derive(Debug, Args)]
+pub struct LabAdd {
+    /// Name of the system, for --system and in studies: freebsd-14
+    pub name: String,
+    /// File of its disk, raw or qcow2, that a PC with a BIOS starts from
+    pub image: PathBuf,
+    /// User who logs in there; most stacks need root
+    #[arg(long, value_name = "USER", default_value = "root")]
+    pub login: String,
+    /// Memory of the guest that is tried
+    #[arg(long, value_name = "BYTES", default_value = "1 GiB")]
+    pub memory: String,
+    /// The way in which each run logs in there.
+    #[command(flatten)]
+    pub ssh: SshCommand,
+}
+
 /// Commands on the lab.
 #[derive(Debug, Subcommand)]
 pub enum LabVerb {
     /// Build the image of the guests from the distribution's packages; needs root and some minutes
     Build(LabBuild),
+    /// Add a system of your own, an image of a disk with ssh (FreeBSD, illumos, NetBSD, any Linux): a guest is
+    /// started from a copy of it, and its shell is tried; studies then name it as a system
+    Add(LabAdd),
     /// List images and running machines with their sizes; checks every file of an image
     List,
     /// Open a shell in a guest; nothing in it is kept
@@ -45,7 +67,8 @@ pub enum LabVerb {
     Fault(LabFault),
     /// Remove images that this program no longer uses, and damaged ones
     Clean {
-        /// Also remove the image and the ZFS modules of this system; may be given several times
+        /// Also remove the image and the ZFS modules of this system, or a system that was added; may be given several
+        /// times
         #[arg(long = "system", value_name = "NAME")]
         systems: Vec<String>,
     },

@@ -33,8 +33,8 @@ pub use drive::DriveVerb;
 pub use gallery::GalleryArgs;
 pub use gate::{Gate, Undecided};
 pub use lab::{
-    DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
-    MountAfp, PowerWord, SYSTEM,
+    DiskWord, FaultVerb, Lab, LabAdd, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb,
+    LinkWord, MountAfp, PowerWord, SYSTEM,
 };
 pub use limits::HowLong;
 pub use output::OutputArgs;
@@ -44,7 +44,7 @@ pub use power::PowerArgs;
 pub use record::{RecordArgs, TraceVerb};
 pub use resume::Resume;
 pub use stored::{Export, Push, Runs, RunsVerb};
-pub use there::{Reach, There};
+pub use there::{Reach, SshCommand, There};
 
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\

@@ -26,9 +26,9 @@ pub struct There {
     pub reach: Reach,
 }
 
-/// Ways to other machines.
+/// The way in which the user logs in elsewhere.
 #[derive(Debug, Args)]
-pub struct Reach {
+pub struct SshCommand {
     /// The ssh command with its options, words separated by spaces [default: $STACKRACE_SSH, or ssh]
     // Apart from its default: typed where no machine is reached, it is refused, and a variable is not.
     #[arg(long, value_name = "COMMAND")]
@@ -42,6 +42,21 @@ pub struct Reach {
         default_value = "ssh"
     )]
     pub ssh_always: String,
+}
+
+impl SshCommand {
+    /// Its words, separated by spaces.
+    pub fn words(&self) -> &str {
+        self.ssh.as_deref().unwrap_or(&self.ssh_always)
+    }
+}
+
+/// Ways to other machines.
+#[derive(Debug, Args)]
+pub struct Reach {
+    /// The way in which the user logs in there.
+    #[command(flatten)]
+    pub ssh: SshCommand,
     /// Use sudo on the other machines; it must not ask for a password
     #[arg(long)]
     pub sudo: bool,

@@ -3,6 +3,7 @@
 
 use crate::place::clients;
 use crate::place::clients::{AskedClients, claimed};
+use crate::place::lab_guests::added::{self, AskedGuests};
 use crate::place::lab_guests::needs;
 use crate::place::lab_guests::{self, Images};
 use crate::place::lab_options::LabOptions;
@@ -242,8 +243,11 @@ fn check_lab(
         virtual_lab::check(study)?;
         plan::check(context, study, lab.memory_bytes, lab.jobs)?;
     }
-    let guests = lab_guests::guests(study, lab.system)?;
-    needs::check(context, study, &guests, images)
+    let guests = lab_guests::guests(study, lab.system, images.added_names)?;
+    match added::asked(guests, lab.virtual_time, images)? {
+        AskedGuests::Added(guests) => guests.check(study),
+        AskedGuests::Made(guests) => needs::check(context, study, &guests, images),
+    }
 }
 
 /// Continues a run on the machines it was begun on, to its end.
@@ -341,10 +345,27 @@ fn carry_out(
         AskedRun::Lab(lab) if lab.virtual_time => {
             virtual_lab::run(context, (&*study, store), stopped, lab, observer, images)
         }
-        AskedRun::Lab(lab) => {
-            lab_guests::run(context, (&*study, store), stopped, lab, observer, images)
-        }
+        AskedRun::Lab(lab) => in_the_lab(context, (&*study, store), stopped, lab, observer, images),
     };
     drop(taken);
     finished
+}
+
+/// Makes a run in guests in real time, or continues one: in those that the lab makes, or that the user added.
+fn in_the_lab(
+    context: &Context,
+    (study, store): (&Study, &Store),
+    stopped: Option<Stopped>,
+    lab: LabOptions<'_>,
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    let of = (study, store);
+    let guests = lab_guests::guests(study, lab.system, images.added_names)?;
+    match added::asked(guests, lab.virtual_time, images)? {
+        AskedGuests::Added(guests) => guests.run(context, of, stopped, lab, observer),
+        AskedGuests::Made(guests) => {
+            lab_guests::run(context, of, stopped, (guests, lab), observer, images)
+        }
+    }
 }

@@ -14,6 +14,9 @@ use std::path::Path;
 /// The emulator that runs the guests.
 pub const PROGRAM: &str = "qemu-system-x86_64";
 
+/// The program that says what an image of a disk is, and makes a file over one.
+pub const QEMU_IMG: &str = "qemu-img";
+
 /// Devices a `q35` has room for on its first bus, without those that are built in.
 pub(super) const DEVICES_MAX: usize = 28;
 
@@ -38,6 +41,15 @@ impl Accelerator {
         match self {
             Self::Kvm => "kvm",
             Self::Tcg => "tcg",
+        }
+    }
+
+    /// QEMU's words for it, behind `-accel`.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm -cpu host",
+            // One thread for each processor; without it TCG runs all of them in turn.
+            Self::Tcg => "tcg,thread=multi -cpu max",
         }
     }
 }
@@ -73,11 +85,7 @@ pub(super) fn command(
 ) -> Vec<String> {
     let mut words: Vec<String> = vec![PROGRAM.to_string()];
     let mut add = |text: String| words.extend(text.split(' ').map(str::to_string));
-    let cpu = match accelerator {
-        Accelerator::Kvm => "kvm -cpu host",
-        // One thread for each processor; without it TCG runs all of them in turn.
-        Accelerator::Tcg => "tcg,thread=multi -cpu max",
-    };
+    let cpu = accelerator.words();
     // Only the devices that are named, so that a guest is the same under every version of QEMU.
     add("-nodefaults -no-user-config -no-reboot -display none -machine q35,sata=off,smbus=off,usb=off".to_string());
     add(format!("-name stackrace-lab-{node} -accel {cpu}"));

@@ -1,5 +1,6 @@
 //! Why the lab could not do something, and what to do about it.
 
+use super::added_error::AddedError;
 use super::system::System;
 use stackrace_base::event::sudo;
 use stackrace_base::owned::OwnError;
@@ -54,6 +55,9 @@ pub enum LabError {
     /// This machine refused.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// A system that the user brought cannot be used.
+    #[error(transparent)]
+    Added(#[from] AddedError),
     /// An image, or the way to it, is not the user's own: why.
     #[error("{0}")]
     NotOwn(String),
@@ -102,6 +106,7 @@ impl LabError {
                 None => missing.first().map_or(String::new(), HostError::next),
             },
             Self::Host(error) => error.next(),
+            Self::Added(error) => error.next(),
             Self::NotOwn(_) => "have root own it and no other user write it: chown -R root: and chmod -R go-w; or name a place of your own: XDG_CACHE_HOME=DIR".to_owned(),
             Self::Journal(error) => error.next(),
         }

@@ -2,7 +2,7 @@
 //!
 //! Some hypervisors offer /dev/kvm, let it be opened and make machines, and fail at the first instruction.
 
-use super::command::PROGRAM;
+use super::command::{Accelerator, PROGRAM};
 use stackrace_machine::host::{Host, argv};
 
 /// Bytes of a BIOS, which ends where the processor begins.
@@ -28,10 +28,12 @@ const TIME: &str = "10";
 pub fn executes(host: &dyn Host) -> Option<bool> {
     let file = tempfile::NamedTempFile::new().ok()?;
     std::fs::write(file.path(), bios()).ok()?;
-    let head = ["timeout", TIME, PROGRAM, "-machine", "pc,accel=kvm"];
+    // With the processor that guests get: what KVM cannot give them, QEMU dies of.
+    let head = ["timeout", TIME, PROGRAM, "-machine", "pc", "-accel"];
+    let kvm = Accelerator::Kvm.words().split(' ');
     let rest = ["-nodefaults", "-display", "none", "-no-reboot", "-m", "16"];
     let exit = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x01", "-bios"];
-    let mut command = argv(head.into_iter().chain(rest).chain(exit));
+    let mut command = argv(head.into_iter().chain(kvm).chain(rest).chain(exit));
     command.push(file.path().into());
     let ended = host.exec(&command).ok()?.status;
     // 127: there is no such program.

@@ -10,6 +10,7 @@ use super::description::Description;
 use super::disk::{Failing, Served};
 use super::disk_cache::DiskCache;
 use super::error::LabError;
+use super::facts;
 use super::short::Short;
 pub use super::site::MachineSite;
 use super::site::{check_libc, start_node, write_first};
@@ -21,7 +22,6 @@ use crate::agent::router::Router;
 use parking_lot::Mutex;
 use stackrace_base::event::Fact;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_base::unit;
 use stackrace_machine::host::process::Process;
 use stackrace_machine::host::{Filling, Host, HostError, Output, argv};
 use stackrace_machine::journal::{self, Undo, UndoKind};
@@ -413,26 +413,9 @@ impl LabMachine {
         site: &MachineSite<'_>,
         description: &Description,
     ) -> Result<Vec<Fact>, LabError> {
-        let version = site.host.must(&argv([command::PROGRAM, "--version"]))?;
-        let version = version
-            .stdout
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_string();
-        let outside = site
-            .host
-            // The kernel below matters, too: it schedules the guests and holds their disks.
-            .read_text(Path::new("/proc/sys/kernel/osrelease"))?;
-        let mut facts = vec![
-            Fact::new(
-                "lab",
-                format!("{version}, accelerator {}", self.accelerator.name()),
-            ),
-            Fact::images("lab image", vec![site.image.name()]),
-            Fact::new("lab boot", unit::time_ns(self.boot_ns() as f64)),
-            Fact::new("lab on kernel", format!("Linux {}", outside.trim())),
-        ];
+        let image = site.image.name();
+        let boot_ns = self.boot_ns();
+        let mut facts = facts::of_guests(site.host, &image, self.accelerator, boot_ns)?;
         for disk in &description.disks {
             facts.push(Fact::new(
                 "lab disk",

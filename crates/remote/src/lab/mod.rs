@@ -2,9 +2,13 @@
 //!
 //! A guest is made of an [`image`] (kernel and read-only root file system from the distribution's
 //! packages, memory over it) and of this program, which is in the first file system. The host
-//! commands it over a serial port ([`crate::agent`]). The guest sees nothing of the host, and
+//! commands it over a serial port ([`crate::agent`]). A system that the user brought ([`added`]) is a guest that is
+//! asked over ssh. The guest sees nothing of the host, and
 //! nothing that it does outlives it. `docs/lab.md` is the user's page.
 
+pub mod added;
+mod added_error;
+pub mod added_guest;
 mod build_tool;
 pub mod command;
 mod console;
@@ -14,6 +18,7 @@ mod disk;
 pub mod disk_cache;
 mod driver;
 mod error;
+mod facts;
 pub mod fault;
 pub mod image;
 pub mod image_cache;
@@ -29,4 +34,5 @@ pub mod virtual_guest;
 mod vmlinux;
 
 pub use command::PROGRAM as QEMU;
+pub use command::QEMU_IMG;
 pub use error::LabError;

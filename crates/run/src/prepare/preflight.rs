@@ -154,6 +154,22 @@ pub fn plan_there(host: &dyn Host, scratch: &Path, study: &Study) -> Result<Plan
     }))
 }
 
+/// Plans the same for a machine that is not asked: its system is known, and nothing else.
+pub fn plan_unasked(system: &str, scratch: &Path, study: &Study) -> Plan {
+    let host = stack::imagined(Fault::Never).of_system(system, []);
+    on_machine(&host, scratch, study, |machine| {
+        let facts = MachineFacts {
+            commands: machine.commands,
+            missing: &|| Vec::new(),
+            free_bytes: &|_| None,
+            speed: machine.speed,
+            memory_bytes: None,
+            scratch: machine.scratch,
+        };
+        Plan::of(study, &facts)
+    })
+}
+
 /// Lists what is on the disks a study names, and what speaks against writing over them.
 pub fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let host = LocalHost::new(Arc::new(|_| ()));

@@ -1,6 +1,7 @@
 //! `stackrace run --lab` and `stackrace resume` of such a run: machines started, one for each system
 //! the study is tried on, and the run made in them.
 
+pub mod added;
 pub mod needs;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use stackrace_layers::stack;
 use stackrace_machine::host::{Host, LabDisk, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_remote::agent::ssh::StopAsked;
+use stackrace_remote::lab::added::AddedSystem;
 use stackrace_remote::lab::description::Description;
 use stackrace_remote::lab::image::Image;
 use stackrace_remote::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
@@ -70,8 +72,16 @@ pub fn with_postgresql(study: &Study, images: &[SystemImage]) -> Result<bool, Fa
     Err(Failure::unable(text).next(format!("build it once: {build} --postgresql")))
 }
 
-/// Finds the images of a system by its name.
-pub type Images<'a> = &'a dyn Fn(&str) -> Result<SystemImage, Failure>;
+/// What guests can be made of here.
+#[derive(Clone, Copy)]
+pub struct Images<'a> {
+    /// Finds the image of a system that the lab makes, by its name.
+    pub made: &'a dyn Fn(&str) -> Result<SystemImage, Failure>,
+    /// Finds a system that the user added, by its name; `None` if there is none of this name.
+    pub added: &'a dyn Fn(&str) -> Result<Option<AddedSystem>, Failure>,
+    /// Names of those.
+    pub added_names: &'a [String],
+}
 
 /// A failure of the lab, as the user is told of it.
 pub fn unable(error: LabError) -> Failure {
@@ -163,14 +173,18 @@ pub fn memory(text: &str) -> Result<u64, Failure> {
 
 /// `up in 4.1 s (kvm)`.
 pub fn up(machine: &LabMachine) -> String {
-    let how = match machine.accelerator() {
+    up_in(machine.boot_ns(), machine.accelerator())
+}
+
+fn up_in(boot_ns: u64, accelerator: Accelerator) -> String {
+    let how = match accelerator {
         Accelerator::Kvm => "kvm",
         // Else the user wonders for minutes why it takes so long.
         Accelerator::Tcg => {
             "emulated, many times slower: KVM does not work here, see `stackrace doctor`"
         }
     };
-    let time = unit::time_ns(machine.boot_ns() as f64);
+    let time = unit::time_ns(boot_ns as f64);
     format!("lab: up in {time} ({how})")
 }
 
@@ -228,17 +242,17 @@ impl Guest {
     ///
     /// # Errors
     /// `found` is not what `known`, the environment on record, names for this place.
-    pub fn same_image(&self, known: &[Fact], found: &Image, study: &Study) -> Result<(), Failure> {
+    pub fn same_image(&self, known: &[Fact], found: &str, study: &Study) -> Result<(), Failure> {
         let begun = self.fact_of(known, IMAGE);
-        let found = found.name();
         let images = begun.and_then(|fact| fact.figure.as_ref());
         // In virtual time the modules have images of their own.
-        if matches!(images, Some(FactFigure::Images(images)) if images.first() == Some(&found)) {
+        if matches!(images, Some(FactFigure::Images(images)) if images.first().is_some_and(|it| it == found))
+        {
             return Ok(());
         }
         let begun = begun.map(|fact| fact.value.as_str());
         Err(Failure::refused(format!(
-            "the run was begun on the image {}, and this program has {found}",
+            "the run was begun on the image {}, and there is {found} now",
             begun.unwrap_or("of another program")
         ))
         .next(format!(
@@ -261,7 +275,7 @@ struct LabRun<'a> {
     known: Option<&'a [Fact]>,
 }
 
-/// Makes a run in the lab, or continues one on the same images, in machines of their own.
+/// Makes a run in guests whose systems the lab makes, or continues one on the same images, in machines of their own.
 ///
 /// # Errors
 /// The study cannot run there, a machine does not come up, the images are others by now, or nothing can be
@@ -270,7 +284,7 @@ pub fn run(
     context: &Context,
     (study, store): (&Study, &Store),
     stopped: Option<Stopped>,
-    options: LabOptions<'_>,
+    (guests, options): (Vec<Guest>, LabOptions<'_>),
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
@@ -283,7 +297,7 @@ pub fn run(
         store,
         observer,
         images,
-        guests: guests(study, options.system)?,
+        guests,
         options,
         known: known.as_deref(),
     };
@@ -294,7 +308,11 @@ pub fn run(
 ///
 /// # Errors
 /// A level of the study's factor of places is no system of the lab, or a file that guests are given is of no use.
-pub fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
+pub fn guests(
+    study: &Study,
+    system: Option<&str>,
+    added: &[String],
+) -> Result<Vec<Guest>, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let all = study.configurations.iter().flat_map(|each| &each.workloads);
     // Before a guest is up that would say the same.
@@ -323,11 +341,12 @@ pub fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure
         ))));
     }
     let mut guests = Vec::new();
+    let added = || added.iter().map(String::as_str);
     for level in &factor.levels {
         let name = level.value.as_words();
-        if system::named(&name).is_none() {
+        if system::named(&name).is_none() && !added().any(|known| known == name) {
             let message = format!("there is no system \"{name}\" in the lab");
-            let names = system::ALL.iter().map(|system| system.name);
+            let names = system::ALL.iter().map(|system| system.name).chain(added());
             let refusal = unknown_word(&level.span, &message, &name, names, "systems");
             return Err(refused(study.refusal(refusal)));
         }
@@ -352,14 +371,15 @@ impl LabRun<'_> {
             .iter()
             .map(|guest| self.description(guest))
             .collect::<Result<_, Failure>>()?;
-        let images = self.guests.iter().map(|guest| (self.images)(&guest.system));
+        let made = self.images.made;
+        let images = self.guests.iter().map(|guest| made(&guest.system));
         let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
         with_postgresql(self.study, &images)?;
         let given = carried(self.study);
         let ended = in_the_lab(self.context, &images, &given, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
                 if let Some(known) = self.known {
-                    guest.same_image(known, site.image, self.study)?;
+                    guest.same_image(known, &site.image.name(), self.study)?;
                 }
             }
             let mut machines = Vec::new();
@@ -519,7 +539,7 @@ mod tests {
                      replay = { trace = \"/nowhere/a.trace\" }\n[decide]\nrounds-at-most = 3\n";
         let study = study_file::parse("t.toml", text).unwrap();
         assert_eq!(carried(&study), [Path::new("/nowhere/a.trace")]);
-        let refused = guests(&study, None).err().unwrap().render();
+        let refused = guests(&study, None, &[]).err().unwrap().render();
         assert!(
             refused.contains("/nowhere/a.trace: No such file"),
             "{refused}"

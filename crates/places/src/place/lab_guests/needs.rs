@@ -48,7 +48,7 @@ pub fn missing(
                 lines.push(line);
             }
         }
-        match images(&guest.system) {
+        match (images.made)(&guest.system) {
             Ok(image) => {
                 let needs = needs(&part);
                 lines.extend(of_image(&needs, &image));

@@ -11,6 +11,19 @@ use stackrace_study::study::Study;
 /// # Errors
 /// What it asks for, and the nearest that can be had.
 pub fn check(study: &Study) -> Result<(), Failure> {
+    let wrong = wrong(study);
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::refused(format!(
+            "with --agent none this study cannot be run:\n  {}",
+            wrong.join("\n  ")
+        ))
+        .next("change the study, or leave --agent none out where the machine is a Linux like this one")),
+    }
+}
+
+/// Lists what a study asks for that cannot be had over a shell, and the nearest that can be had.
+pub fn wrong(study: &Study) -> Vec<String> {
     let mut wrong = Vec::new();
     for configuration in &study.configurations {
         let layers = &configuration.stack.layers;
@@ -56,14 +69,7 @@ pub fn check(study: &Study) -> Result<(), Failure> {
     // Configurations mostly have the same layers.
     wrong.sort();
     wrong.dedup();
-    match wrong.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::refused(format!(
-            "with --agent none this study cannot be run:\n  {}",
-            wrong.join("\n  ")
-        ))
-        .next("change the study, or leave --agent none out where the machine is a Linux like this one")),
-    }
+    wrong
 }
 
 fn nearest_layer(kind: &str) -> String {

@@ -153,7 +153,7 @@ pub fn run(
         store,
         observer,
         options,
-        guests: guests(study, options.system)?,
+        guests: guests(study, options.system, images.added_names)?,
     };
     let images = run.images(images)?;
     if let Some(stopped) = &stopped {
@@ -181,7 +181,7 @@ fn check_images(
     // An image may have more beside it by now than when the run began.
     let needed = Needed::by(study, images)?;
     for (guest, made_of) in guests.iter().zip(images) {
-        guest.same_image(known, &made_of.image, study)?;
+        guest.same_image(known, &made_of.image.name(), study)?;
         let (zfs, postgresql) = (made_of.zfs.as_ref(), made_of.postgresql.as_ref());
         let found = content([
             Some(&made_of.image),
@@ -220,12 +220,12 @@ pub fn again<T>(
     let RunPlace::Virtual(lab) = &*on_record else {
         return Err(Failure::internal("the run was not made in virtual time"));
     };
-    let guests = guests(study, lab.system.as_deref())?.into_iter();
+    let guests = guests(study, lab.system.as_deref(), images.added_names)?.into_iter();
     let place = study.place_of(configuration);
     let guests: Vec<Guest> = guests
         .filter(|guest| guest.place.as_deref() == place)
         .collect();
-    let images = guests.iter().map(|guest| images(&guest.system));
+    let images = guests.iter().map(|guest| (images.made)(&guest.system));
     let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
     temporary::work(context, &host, |journal, id| {
         let sites = sites(
@@ -320,7 +320,7 @@ struct VirtualRun<'a> {
 impl VirtualRun<'_> {
     /// Returns what the guests of each system are made of.
     fn images(&self, images: Images<'_>) -> Result<Vec<SystemImage>, Failure> {
-        let each = self.guests.iter().map(|guest| images(&guest.system));
+        let each = self.guests.iter().map(|guest| (images.made)(&guest.system));
         each.collect()
     }
 

@@ -2,7 +2,21 @@
 
 use super::program::Timer;
 use super::stops;
-use stackrace_base::event::Fact;
+use crate::agent::remote_host::clean_command;
+use crate::agent::ssh::Way;
+use stackrace_base::event::{Fact, again};
+
+/// The command that removes what is left on a machine.
+pub(super) fn cleaned_by(way: &Way) -> String {
+    match way.named_by.is_empty() {
+        // A guest of the lab: no option names it, and it is removed whole.
+        true => again(&["clean"]),
+        false => clean_command(&way.named_by, &["--agent", "none"]),
+    }
+}
+
+/// Name of the fact that says which system it is.
+pub const SYSTEM_FACT: &str = "system";
 
 /// Name of the fact that says that nothing of this program was on the machine.
 const AGENTLESS: &str = "agent";
@@ -36,7 +50,7 @@ pub(super) fn facts(shown: &str, timer: &Timer) -> Vec<Fact> {
     };
     let whole = shown.lines().next().unwrap_or_default();
     vec![
-        Fact::new("system", whole),
+        Fact::new(SYSTEM_FACT, whole),
         // By this fact `resume` finds out how the run was made.
         Fact::new(
             AGENTLESS,

@@ -7,7 +7,6 @@ use super::owner::only_root_renames;
 use super::program::{self, Timer};
 use super::things::{AsksPath, ShellReads};
 use super::{mounts, quoted, quoted_all, room};
-use crate::agent::remote_host::clean_command;
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
 use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
@@ -92,7 +91,7 @@ impl ShellHost {
             work: Mutex::default(),
             broke: Mutex::default(),
             sink: Mutex::new(Arc::new(|_| ())),
-            cleaned_by: clean_command(&way.named_by, &["--agent", "none"]),
+            cleaned_by: about::cleaned_by(way),
             user_commands: UserCommands::default(),
         })
     }

@@ -19,6 +19,7 @@ mod room;
 mod stops;
 mod things;
 
+pub use about::SYSTEM_FACT;
 pub use host::ShellHost;
 
 use std::ffi::OsStr;

@@ -59,6 +59,15 @@ impl Destination {
         })
     }
 
+    /// A user of a guest whose port for ssh is one of this machine's; it is called by its own name.
+    pub fn of_guest(name: &str, login: &str, port: u16) -> Self {
+        Self {
+            text: name.to_owned(),
+            login: format!("{login}@127.0.0.1"),
+            port: Some(port),
+        }
+    }
+
     /// The same machine for root.
     pub fn as_root(&self) -> String {
         let host = self.login.rsplit('@').next().unwrap_or_default();
