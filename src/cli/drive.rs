@@ -171,10 +171,10 @@ impl Probe for Real<'_> {
                 .into_iter()
                 .map(|reader| scope.spawn(|| read_on(reader)))
                 .collect();
-            let ended = threads.into_iter().map(|thread| thread.join());
-            ended
-                .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect::<Result<(), Failure>>()
+            threads.into_iter().try_for_each(|thread| {
+                let ended = thread.join();
+                ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
         })?;
         Ok(SystemClock.now_ns() - begin)
     }
