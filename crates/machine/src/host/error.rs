@@ -6,6 +6,7 @@ use super::tools;
 use stackrace_base::event::{FailureCause, again_as_root, shell};
 use stackrace_base::unit::{InWords, ShownPath};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The reason why a host could not do something.
@@ -60,7 +61,7 @@ pub enum HostError {
         /// Advice about it.
         next: String,
         /// Kind of error.
-        kind: std::io::ErrorKind,
+        kind: ErrorKind,
     },
     /// A command could not be started.
     #[error("`{command}` could not be started: {cause}")]
@@ -96,7 +97,7 @@ pub enum HostError {
         /// The system's words.
         cause: String,
         /// Kind of error.
-        kind: std::io::ErrorKind,
+        kind: ErrorKind,
         /// Number of the system's error; `None` if it is not one of the system's.
         errno: Option<i32>,
     },
@@ -166,6 +167,20 @@ impl HostError {
             kind: error.kind(),
             errno: error.raw_os_error(),
             cause: error.in_words(),
+        }
+    }
+
+    /// The system's words, if something is there that it could not look at: a file system that gave up, a path that is no way.
+    pub fn unreadable(&self) -> Option<&str> {
+        let absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+        match self {
+            Self::Path {
+                errno: Some(_),
+                kind,
+                cause,
+                ..
+            } if !absent.contains(kind) => Some(cause),
+            _ => None,
         }
     }
 
@@ -273,10 +288,10 @@ impl HostError {
         matches!(
             self,
             Self::Path {
-                kind: std::io::ErrorKind::AlreadyExists,
+                kind: ErrorKind::AlreadyExists,
                 ..
             } | Self::Elsewhere {
-                kind: std::io::ErrorKind::AlreadyExists,
+                kind: ErrorKind::AlreadyExists,
                 ..
             }
         )
