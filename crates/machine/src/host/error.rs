@@ -252,11 +252,11 @@ impl HostError {
                 "see what it waits for; let it start in the background what takes longer, or raise the limit: limit = \"30 min\" beside the command".to_string()
             }
             Self::Path { kind, path, .. } => match kind {
-                std::io::ErrorKind::PermissionDenied => {
+                ErrorKind::PermissionDenied => {
                     format!("run as a user who may write to {}", path.shown())
                 }
-                std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
-                std::io::ErrorKind::FileTooLarge => {
+                ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
+                ErrorKind::FileTooLarge => {
                     "raise the limit on the size of a file (ulimit -f), or ask for less".to_string()
                 }
                 _ => String::new(),
