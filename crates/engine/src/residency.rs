@@ -76,7 +76,7 @@ pub fn evict_tree(root: &Path, goes_on: &dyn Fn() -> bool) -> Result<u64, OpErro
     let home = openat(CWD, root, flags, Mode::empty()).map_err(|e| fault(Op::Open, root, e))?;
     syncfs(&home).map_err(|errno| fault(Op::Fsync, root, errno))?;
     for entry in scan_as_listed(root)?.entries {
-        // A million files take a minute, in which nobody who stops it should have to wait.
+        // A million files take a minute, and who stops it must not wait for them.
         if !goes_on() {
             break;
         }

@@ -97,9 +97,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
     // What was recovered is not looked at: complaints about it would mostly be echoes.
     Err(errors
         .iter()
-        .map(|error| match error.message() {
+        .map(|error| match error.message().trim_end() {
             // The library has two ways to say this, and neither says of what.
-            said if said.contains("recurs") => Refusal {
+            "recursion limit" | "cannot recurse further; max recursion depth met" => Refusal {
                 span: error.span(),
                 message: "values are nested too deep here".to_owned(),
                 help: "check that it is the right file: a study needs no more than four levels"
@@ -107,7 +107,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
             },
             said => Refusal {
                 span: error.span(),
-                message: said.trim_end().replace('\n', ", "),
+                message: said.replace('\n', ", "),
                 help: String::new(),
             },
         })
