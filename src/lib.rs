@@ -116,6 +116,7 @@ const STACK: usize = 8 << 20;
 /// The work is done on a second thread, and the first one only waits for that: the kernel gives a signal
 /// to the first thread whatever that does, and a call to storage that does not answer would keep it.
 pub fn main() -> std::process::ExitCode {
+    cli::keep_own_rights();
     cli::stay_free();
     let work = std::thread::Builder::new()
         .name("work".to_owned())

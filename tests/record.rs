@@ -407,7 +407,13 @@ fn what_costs_too_much_is_no_longer_recorded() {
 
 fn what_cannot_be_recorded_is_refused_and_leaves_no_file() {
     let ground = able();
-    let cases: [(&[&str], i32, &str); 6] = [
+    fs::write(ground.path().join("plain"), "").unwrap();
+    let cases: [(&[&str], i32, &str); 7] = [
+        (
+            &["--below", "plain", "--pid", "1"],
+            2,
+            "--below plain is no directory",
+        ),
         (
             &["--below", "data", "--pid", "4000000000"],
             2,
@@ -438,6 +444,15 @@ fn what_cannot_be_recorded_is_refused_and_leaves_no_file() {
     }
     let taken = ground.stackrace(&["record", "--below", "data", "-o", "try.trace", "--", "true"]);
     taken.ended(3).err_has("is there already");
+}
+
+fn a_command_that_a_signal_ends_is_not_said_to_go_on() {
+    let ground = able();
+    let words = ["record", "--below", "data", "--", "sh", "-c", "kill -9 $$"];
+    let said = ground.stackrace(&words);
+    said.ended(0);
+    assert!(said.out.contains("ended by signal 9"), "{}", said.out);
+    assert!(!said.out.contains("goes on"), "{}", said.out);
 }
 
 fn without_rights_it_is_refused_with_what_to_do() {
@@ -497,6 +512,7 @@ pub(super) fn tests() -> Vec<needs::Test> {
         a_disk_that_fills_up_ends_the_recording_and_keeps_it,
         what_costs_too_much_is_no_longer_recorded,
         what_cannot_be_recorded_is_refused_and_leaves_no_file,
+        a_command_that_a_signal_ends_is_not_said_to_go_on,
         without_rights_it_is_refused_with_what_to_do,
         the_compiled_kernel_side_is_that_of_its_source,
     ]

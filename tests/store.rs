@@ -293,9 +293,13 @@ fn listing_leaves_a_torn_journal_as_it_is() {
 
 /// A finished run, and where it is.
 fn finished(ground: &Ground) -> PathBuf {
+    finished_by(ground, &mut ground.program(&["run", "small.toml"]))
+}
+
+fn finished_by(ground: &Ground, run: &mut Command) -> PathBuf {
     ground.make_dir("data");
     ground.write("small.toml", SMALL.replace("TIME", "10 ms"));
-    ground.stackrace(&["run", "small.toml"]).ended(0);
+    Said::of(&run.output().unwrap()).ended(0);
     run_dir(ground).unwrap()
 }
 
@@ -306,7 +310,12 @@ fn run_dir(ground: &Ground) -> Option<PathBuf> {
 
 fn what_a_run_leaves_is_for_its_user_alone() {
     let ground = Ground::new();
-    let run = finished(&ground);
+    let run = ground.program(&["run", "small.toml"]);
+    // A umask that takes all rights takes none from the user's own store.
+    let mut masked = Command::new("sh");
+    masked.args(["-c", "umask 0777; exec \"$@\"", "sh"]);
+    masked.arg(run.get_program()).args(run.get_args());
+    let run = finished_by(&ground, masked.current_dir(ground.path()));
     let mut seen = 0;
     for dir in [ground.store(), ground.store().join("runs"), run] {
         assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700, "{dir:?}");

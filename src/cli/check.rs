@@ -31,10 +31,7 @@ pub(super) fn exec(setting: &Setting, verb: Check) -> Result<u8, Failure> {
     let gallery = verb.gallery.as_deref().map(runs_of).transpose()?;
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;
-    let required = match verb.require.is_empty() {
-        true => published,
-        false => typed(&verb.require)?,
-    };
+    let required = all_required(published, typed(&verb.require)?);
     let request = CompareRequest {
         directories: vec![verb.directory],
         purpose,
@@ -141,6 +138,13 @@ fn typed(all: &[String]) -> Result<Vec<RequiredBound>, Failure> {
     all.iter().map(bound).collect()
 }
 
+/// What is published for the purpose, and what was typed: that alone where both are about one metric.
+fn all_required(published: Vec<RequiredBound>, typed: Vec<RequiredBound>) -> Vec<RequiredBound> {
+    let is_typed = |one: &RequiredBound| typed.iter().any(|other| other.metric == one.metric);
+    let kept = published.into_iter().filter(|one| !is_typed(one));
+    kept.collect::<Vec<_>>().into_iter().chain(typed).collect()
+}
+
 /// Finds a purpose by its name, and what it requires of one directory; `video:FORMAT` and `surveillance:16x4Mbit/s` say
 /// more than a name.
 ///
@@ -164,4 +168,29 @@ pub(super) fn purpose_asked(word: &str) -> Result<(&'static Purpose, Vec<Require
         Some(_) => (purpose.with_detail(), required),
         None => (purpose, required),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_required_beside_what_is_typed() {
+        let published = || purpose_asked("etcd").unwrap().1;
+        let metrics = |bounds: &[&str]| {
+            let bounds: Vec<String> = bounds.iter().map(|&it| it.to_owned()).collect();
+            let all = all_required(published(), typed(&bounds).unwrap());
+            let words = all
+                .iter()
+                .map(|one| format!("{} {}", one.metric, one.bound));
+            words.collect::<Vec<_>>()
+        };
+        let etcd = "fsync latency p99 <= 10 ms";
+        assert_eq!(metrics(&[]), [etcd]);
+        let more = "throughput >= 1 MB/s";
+        assert_eq!(metrics(&[more]), [etcd, more]);
+        // Who types a bound of the same metric means that one in place of the published one.
+        let other = "fsync latency p99 <= 20 ms";
+        assert_eq!(metrics(&[other, more]), [other, more]);
+    }
 }

@@ -57,6 +57,7 @@ use std::process::ExitCode;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches, ValueEnum};
+use rustix::fs::Mode;
 
 use args::{Arguments, CliVerb, Colour, Common};
 use defaults::Defaults;
@@ -352,6 +353,12 @@ const LINUX_ALONE: [&str; 7] = [
 
 /// Commands with calls to storage that may not return.
 const TOUCHES_STORAGE: [&str; 6] = ["check", "clean", "compare", "load", "resume", "run"];
+
+/// Takes no right from this user on what is made: a store that its own user cannot read has lost its runs.
+pub(crate) fn keep_own_rights() {
+    let mask = rustix::process::umask(Mode::RWXU);
+    let _ = rustix::process::umask(mask - Mode::RWXU);
+}
 
 /// Puts a process in front of this one, where a command touches storage: storage that hangs must hold neither a terminal
 /// nor a script. The number of the process that works is in `now.json`, for those who stop or watch it.

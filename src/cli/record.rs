@@ -1,5 +1,6 @@
 //! `stackrace record`: an application's calls to its storage, kept as a trace.
 
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 
 use super::args::RecordArgs;
@@ -84,8 +85,11 @@ fn told(request: &Request, recording: &Recording) -> String {
             "The command goes on without being recorded: process {process}.\n"
         ));
     }
-    if let Some(code) = recording.exit_code.filter(|code| *code != 0) {
-        text.push_str(&format!("The command ended with exit code {code}.\n"));
+    if let Some(status) = recording.ended.filter(|status| !status.success()) {
+        text.push_str(&match (status.code(), status.signal()) {
+            (Some(code), _) => format!("The command ended with exit code {code}.\n"),
+            (None, signal) => format!("The command was ended by signal {}.\n", signal.unwrap_or(0)),
+        });
     }
     text.push_str(
         "Names are hashed with a key that was thrown away, and data were never read. Sizes, times, and the lengths of \

@@ -55,7 +55,8 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     })?;
     let name = machine();
     let link = link(address, &name, token.as_deref());
-    announce(setting, &verb.listen, &link, &whose, verb.control, loopback);
+    let others = (!loopback).then(|| address.port());
+    announce(setting, &verb.listen, &link, &whose, verb.control, others);
     if verb.open {
         open(&link, &store, token.is_some())?;
     }
@@ -186,7 +187,7 @@ fn announce(
     link: &str,
     whose: &str,
     control: bool,
-    loopback: bool,
+    others: Option<u16>,
 ) {
     print(&format!("{link}\n"));
     if setting.quiet {
@@ -198,10 +199,11 @@ fn announce(
         "read-only"
     };
     let mut text = format!("serving the runs of {whose}: {what}; Ctrl-C ends it\n");
-    if !loopback {
+    if let Some(port) = others {
         text.push_str(&format!(
             "warning: {asked} is reached from other machines, and nothing is encrypted on the way\n  \
-             next: listen on 127.0.0.1 and go through ssh -L 7878:127.0.0.1:7878 instead\n"
+             next: listen on 127.0.0.1:{port} instead, and go through ssh -L {port}:127.0.0.1:{port} {}\n",
+            machine()
         ));
     }
     error(&text);

@@ -562,7 +562,7 @@ pub(crate) fn study_of(
         let level = new().value("label", name.as_str());
         let level = level.value("value", side.text.as_str());
         match request.costs.get(at) {
-            Some(cost) => level.value("cost", cost.words()),
+            Some(cost) => level.value("cost", cost.exact()),
             None => level,
         }
     };

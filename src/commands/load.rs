@@ -102,9 +102,9 @@ pub(crate) fn run(
             check_existing(request, path, *bytes)?;
             let host = LocalHost::new(Arc::new(|_| ()));
             let watched = WatchedDirs::of_existing(&host, path)?;
-            let mut load = Load::new(request, Path::new(""), Some(path));
+            let mut load = Load::new(request, interrupt, Path::new(""), Some(path));
             load.watched = Some(watched);
-            Ok(load.run(interrupt))
+            Ok(load.run())
         }
         LoadTarget::Directory(directory) => {
             let host = LocalHost::new(Arc::new(|_| ()));
@@ -115,9 +115,9 @@ pub(crate) fn run(
                 let name = directory.display().to_string();
                 let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
                 let held = temporary::private(&host, journal, directory, "load", id, &name)?;
-                let mut load = Load::new(request, held.path(), None);
+                let mut load = Load::new(request, interrupt, held.path(), None);
                 load.watched = Some(watched.with_data(held.path()));
-                let mut loaded = load.run(interrupt);
+                let mut loaded = load.run();
                 let mut outcomes = loaded.outcomes.iter_mut();
                 if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {
                     error.path = with_real_names(&error.path.to_string_lossy()).into();
@@ -223,6 +223,7 @@ fn check_directory(
 /// A load under way: the trial of it, and what is counted around each phase.
 struct Load<'a> {
     request: &'a LoadRequest<'a>,
+    interrupt: &'a Interrupt,
     directory: &'a Path,
     existing: Option<&'a Path>,
     /// The directory that the user named, and what it lay on; `None` of a file or device.
@@ -267,10 +268,16 @@ impl AroundPhase for Load<'_> {
 }
 
 impl<'a> Load<'a> {
-    fn new(request: &'a LoadRequest<'a>, directory: &'a Path, existing: Option<&'a Path>) -> Self {
+    fn new(
+        request: &'a LoadRequest<'a>,
+        interrupt: &'a Interrupt,
+        directory: &'a Path,
+        existing: Option<&'a Path>,
+    ) -> Self {
         let host = LocalHost::new(Arc::new(|_| ()));
         Self {
             request,
+            interrupt,
             directory,
             existing,
             devices: stack::devices_under(&host, existing.unwrap_or(directory)),
@@ -288,7 +295,7 @@ impl<'a> Load<'a> {
     }
 
     /// Lays out the data, and runs all phases until one fails or is interrupted.
-    fn run(mut self, interrupt: &Interrupt) -> Loaded {
+    fn run(mut self) -> Loaded {
         let workload = &*self.request.workload;
         let trial = SingleTrial {
             workload,
@@ -296,7 +303,7 @@ impl<'a> Load<'a> {
             existing: self.existing,
             cold: self.request.cold,
             seed: self.request.seed,
-            interrupt,
+            interrupt: self.interrupt,
         };
         let done = trial.run(&mut self);
         let heads = workload.metrics();
@@ -356,7 +363,7 @@ impl<'a> Load<'a> {
                 residency::resident_bytes(path).ok()
             }
             None => {
-                residency::evict_tree(self.directory).ok()?;
+                residency::evict_tree(self.directory, &|| !self.interrupt.raised()).ok()?;
                 residency::resident_bytes_below(self.directory, RESIDENCY_FILES_MAX).ok()
             }
         }

@@ -108,6 +108,7 @@ impl OwnProgram {
     /// What to do where it failed when it was tried.
     fn remedy(&self) -> String {
         match (&self.workload, &self.fio) {
+            (Some(_), _) if self.replays() => "mend what it says".to_owned(),
             (Some(settings), _) => {
                 let name = &settings.owner;
                 format!(
@@ -125,8 +126,21 @@ impl OwnProgram {
 
     /// What to do where there is too little room for it.
     fn smaller(&self, at: &[RoomAt<'_>]) -> String {
-        if self.workload.is_none() && self.fio.is_none() {
-            return "free space there, or say what the command needs: --disk 1MiB".to_owned();
+        match &self.workload {
+            None if self.fio.is_none() => {
+                return "free space there, or say what the command needs: --disk 1MiB".to_owned();
+            }
+            Some(_) if self.replays() => {
+                return "free space there: a replay needs all files of the application".to_owned();
+            }
+            // Not all have one size of everything: `files` has a number, `sqlite` has rows.
+            Some(settings) if settings.docs.iter().all(|doc| doc.name != "size") => {
+                let name = &settings.owner;
+                return format!(
+                    "free space there, or give it less data by its settings: stackrace show workload {name}"
+                );
+            }
+            _ => {}
         }
         let free = at.iter().map(|one| one.free).min().unwrap_or(0);
         let size = unit::bytes(advised_size(free)).replace(' ', "");
@@ -474,6 +488,29 @@ mod tests {
         ] {
             assert_eq!(name(words), expected, "{words:?}");
         }
+    }
+
+    #[test]
+    fn advice_about_room_names_a_setting_that_the_workload_has() {
+        let advice = |kind: &str| {
+            let kind = programs::kind(kind).unwrap();
+            let own = OwnProgram {
+                workload: Some(Settings {
+                    owner: kind.name.to_owned(),
+                    span: 0..0,
+                    settings: Vec::new(),
+                    docs: kind.settings,
+                }),
+                ..OwnProgram::default()
+            };
+            own.smaller(&[])
+        };
+        for kind in programs::workloads() {
+            let has_size = kind.settings.iter().any(|doc| doc.name == "size");
+            let said = advice(kind.name);
+            assert_eq!(said.contains("size="), has_size, "{}: {said}", kind.name);
+        }
+        assert!(advice(replay::REPLAY).ends_with("all files of the application"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use stackrace_study::study::Study;
 /// The data of a try are as cold as in the trials of the run.
 struct Cold<'a> {
     host: &'a LocalHost,
+    interrupt: &'a Interrupt,
     directory: &'a Path,
     cold: bool,
     devices: Vec<String>,
@@ -31,7 +32,7 @@ impl AroundPhase for Cold<'_> {
     fn before(&mut self, _phase: usize) {
         // Laying out leaves all data in memory.
         if self.cold {
-            settle(self.host, self.directory, true);
+            settle(self.host, self.directory, true, self.interrupt);
         }
     }
 
@@ -79,6 +80,7 @@ pub(super) fn probe(
         };
         let mut around = Cold {
             host,
+            interrupt,
             directory: private.path(),
             cold,
             devices: stack::devices_under(host, private.path()),

@@ -235,9 +235,9 @@ impl AroundPhase for Settling<'_> {
 
 /// Drops what is in memory of a directory, and of everything where `all` is set and root asks. Where it does not work,
 /// what is tried is only a worse guess.
-pub(crate) fn settle(host: &LocalHost, directory: &Path, all: bool) {
+pub(crate) fn settle(host: &LocalHost, directory: &Path, all: bool, interrupt: &Interrupt) {
     let _ = host.sync_file_system(directory);
-    let _ = residency::evict_tree(directory);
+    let _ = residency::evict_tree(directory, &|| !interrupt.raised());
     if all && host.is_root() {
         let _ = host.write_text(Path::new(DROP_CACHES), "3");
     }
@@ -468,7 +468,7 @@ impl<'a> Probe<'a> {
     /// small is worse than one too large.
     fn settle(&self, directory: &Path, many: bool) {
         if self.asked.cold {
-            settle(self.host, directory, many);
+            settle(self.host, directory, many, self.asked.interrupt);
         }
     }
 

@@ -244,6 +244,20 @@ fn a_page_for_others_has_a_token_and_says_it_is_not_encrypted() {
     let mut said = BufReader::new(child.0.stderr.take().unwrap());
     line(&mut said);
     assert!(line(&mut said).contains("nothing is encrypted"));
+    // The way that it advises leads to the port that was asked for.
+    let port = link
+        .split("/?token=")
+        .next()
+        .unwrap()
+        .rsplit(':')
+        .next()
+        .unwrap();
+    let way = line(&mut said);
+    assert!(way.contains(&format!("127.0.0.1:{port} instead")), "{way}");
+    assert!(
+        way.contains(&format!("-L {port}:127.0.0.1:{port} ")),
+        "{way}"
+    );
 }
 
 /// The tests of this file.

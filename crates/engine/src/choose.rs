@@ -10,7 +10,7 @@ use stackrace_system::memory::AlignedMemory;
 use stackrace_system::{direct, read_without_waiting};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
-pub(crate) const WORKERS_MAX: u32 = 1024;
+pub const WORKERS_MAX: u32 = 1024;
 /// Largest queue depth of a thread.
 pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
 
@@ -82,10 +82,24 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     if way == IoMethod::Sync && depth > 1 {
         why = format!("{why}; each thread became {depth}, with one operation outstanding each");
     }
-    if workers > WORKERS_MAX || depth > QUEUE_DEPTH_MAX {
+    if depth > QUEUE_DEPTH_MAX {
         return Err(StartError::Spec {
-            what: format!("{} threads with queue depth {depth}", spec.threads),
-            next: "use fewer threads (at most 1024) or a smaller queue depth (at most 4096 for each thread)",
+            what: format!("a queue depth of {depth} for each thread"),
+            next: "use at most 4096",
+        });
+    }
+    if workers > WORKERS_MAX {
+        return Err(StartError::Spec {
+            what: match workers == spec.threads {
+                true => format!("{workers} threads are too many"),
+                // Who asked for two threads would not understand that they are too many.
+                false => format!(
+                    "{} threads with queue depth {depth} are {workers} threads here, each with one operation outstanding: \
+                     too many",
+                    spec.threads
+                ),
+            },
+            next: "use fewer: at most 1024 threads, or threads times queue depth where io_uring does not serve",
         });
     }
     Ok(EngineChoice { way, workers, why })

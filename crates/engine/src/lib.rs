@@ -48,6 +48,7 @@ extern crate self as stackrace_engine;
 mod fixtures;
 
 pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
+pub use choose::WORKERS_MAX;
 pub use control::{Control, START_IS_TOLD};
 pub use error::StartError;
 pub use layout::lay_out;

@@ -64,18 +64,22 @@ fn advise(path: &Path, fd: &OwnedFd) -> Result<(), OpError> {
     fadvise(fd, 0, None, Advice::DontNeed).map_err(|errno| fault(Op::Read, path, errno))
 }
 
-/// Evicts every file below a directory and returns how many there were. Symbolic links are not
-/// followed, mount points not entered.
+/// Evicts every file below a directory, as long as it may go on, and returns how many there were. Symbolic links are
+/// not followed, mount points not entered.
 ///
 /// # Errors
 /// As [`evict`] and [`scan`]; files visited before stay evicted.
-pub fn evict_tree(root: &Path) -> Result<u64, OpError> {
+pub fn evict_tree(root: &Path, goes_on: &dyn Fn() -> bool) -> Result<u64, OpError> {
     let mut files = 0;
     // One sync for all: a journal commit for each of ten thousand files takes minutes.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let home = openat(CWD, root, flags, Mode::empty()).map_err(|e| fault(Op::Open, root, e))?;
     syncfs(&home).map_err(|errno| fault(Op::Fsync, root, errno))?;
     for entry in scan_as_listed(root)?.entries {
+        // A million files take a minute, and who stops it must not wait for them.
+        if !goes_on() {
+            break;
+        }
         if matches!(entry.kind, EntryKind::File { .. }) {
             let path = root.join(entry.path);
             advise(&path, &open(&path)?.0)?;
@@ -163,10 +167,21 @@ mod tests {
             std::fs::write(path, vec![7; BYTES]).unwrap();
         }
         std::os::unix::fs::symlink("/nowhere", below.join("link")).unwrap();
-        assert_eq!(evict_tree(home.path()).unwrap(), 2);
+        assert_eq!(evict_tree(home.path(), &|| true).unwrap(), 2);
         for path in &paths {
             assert_eq!(resident_bytes(path).unwrap().0, 0);
         }
+    }
+
+    #[test]
+    fn eviction_of_many_files_ends_when_it_is_asked_to() {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        for name in 0..9 {
+            std::fs::write(home.path().join(name.to_string()), b"x").unwrap();
+        }
+        let asked = std::cell::Cell::new(0);
+        let goes_on = || asked.replace(asked.get() + 1) < 3;
+        assert_eq!(evict_tree(home.path(), &goes_on).unwrap(), 3);
     }
 
     #[test]
@@ -179,7 +194,7 @@ mod tests {
         for error in [
             resident_bytes(&missing).unwrap_err(),
             evict(&missing).unwrap_err(),
-            evict_tree(&missing).unwrap_err(),
+            evict_tree(&missing, &|| true).unwrap_err(),
         ] {
             assert_eq!(error.path, missing);
             assert!(error.to_string().contains("No such file"), "{error}");

@@ -17,14 +17,20 @@ pub struct ExchangedStorage {
     /// True if a file is in the directory's place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub file: bool,
+    /// What the system said, if the directory could not be looked at; nothing is known then of what is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 impl ExchangedStorage {
     /// Advice about it; `resume` then measures again what failed because of it.
     pub fn advice(&self) -> &'static str {
-        match self.is_changed() {
-            true => "mount and set it as it was",
-            false => "bring back what was there",
+        match (self.is_changed(), &self.unreadable) {
+            (true, _) => "mount and set it as it was",
+            (false, Some(_)) => {
+                "bring it back to work (a file system that gave up: unmount it, check it, mount it)"
+            }
+            (false, None) => "bring back what was there",
         }
     }
 
@@ -47,13 +53,17 @@ impl ExchangedStorage {
             None => None,
         };
         let told = told.unwrap_or_else(|| {
-            let now = match self.file {
-                true => "is a file now",
-                false => "is not there any more",
+            let now = match (self.file, &self.unreadable) {
+                (true, _) => "is a file now".to_owned(),
+                (false, Some(said)) => format!("cannot be looked at now: {said}"),
+                (false, None) => "is not there any more".to_owned(),
             };
             format!("{} was on {} and {now}", self.before.directory, self.before)
         });
-        match (&self.machine, self.is_changed()) {
+        match (
+            &self.machine,
+            self.is_changed() || self.unreadable.is_some(),
+        ) {
             // Nothing was exchanged, and these words say all.
             (None, true) => told,
             (Some(machine), true) => format!("on {machine} {told}"),
@@ -84,6 +94,7 @@ mod tests {
                 before: ext4(),
                 now: Some(now.clone()),
                 file: false,
+                unreadable: None,
             };
             assert_eq!(found(None).advice(), "mount and set it as it was");
             let here = found(None).told();
@@ -101,6 +112,7 @@ mod tests {
                 ..ext4()
             }),
             file: false,
+            unreadable: None,
         };
         assert!(other.told().starts_with("the storage was exchanged: "));
         assert_eq!(other.advice(), "bring back what was there");
@@ -117,6 +129,7 @@ mod tests {
             before,
             now: Some(now),
             file: false,
+            unreadable: None,
         };
         let (ahead, none) = (
             set("read_ahead_kb of loop0", "128"),
@@ -150,6 +163,7 @@ mod tests {
                 before: before.clone(),
                 now,
                 file: false,
+                unreadable: None,
             }
             .told()
         };
@@ -158,6 +172,7 @@ mod tests {
             before: before.clone(),
             now: None,
             file: false,
+            unreadable: None,
         };
         let told = there.told();
         assert!(
@@ -181,5 +196,23 @@ mod tests {
             ..there
         };
         assert!(file.told().ends_with(" and is a file now"));
+    }
+
+    #[test]
+    fn a_file_system_that_gave_up_is_not_said_to_be_gone_or_exchanged() {
+        let gave_up = ExchangedStorage {
+            machine: None,
+            before: ext4(),
+            now: None,
+            file: false,
+            unreadable: Some("Input/output error".into()),
+        };
+        let told = gave_up.told();
+        assert!(told.starts_with("/mnt/a/d was on ext4"), "{told}");
+        assert!(
+            told.ends_with(" and cannot be looked at now: Input/output error"),
+            "{told}"
+        );
+        assert!(gave_up.advice().contains("unmount it, check it"));
     }
 }

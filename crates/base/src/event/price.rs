@@ -19,6 +19,17 @@ pub struct Price {
 /// Words behind a price that is paid each month.
 const MONTHLY: [&str; 4] = ["per month", "a month", "/month", "/ month"];
 
+/// Decimals of the smallest amount that is written out.
+const DECIMALS_MAX: usize = 12;
+
+/// Returns true for `1.299`: the point stands between thousands in half of the world.
+fn is_perhaps_thousands(number: &str) -> bool {
+    let parts = number.split_once('.');
+    parts.is_some_and(|(whole, rest)| {
+        rest.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0')
+    })
+}
+
 impl Price {
     /// Reads `73 EUR` and `12 EUR per month`.
     ///
@@ -33,6 +44,13 @@ impl Price {
         let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
         let (number, rest) = trimmed.split_at(end.ok_or_else(unfit)?);
         let amount: f64 = number.parse().map_err(|_| unfit())?;
+        if is_perhaps_thousands(number) {
+            let (thousands, rest) = number.split_once('.').unwrap_or((number, ""));
+            return Err(UnitError {
+                what: format!("\"{trimmed}\" may mean thousands, or three decimals"),
+                next: format!("write {thousands}{rest} for thousands, {number}0 for decimals"),
+            });
+        }
         let rest = rest.trim();
         let paid = MONTHLY.iter().find_map(|words| rest.strip_suffix(words));
         let currency = paid.unwrap_or(rest).trim();
@@ -54,6 +72,11 @@ impl Price {
         format!("{}{monthly}", self.currency)
     }
 
+    /// As [`Price::read`] takes it, with all its digits and no sign between thousands: for a study's file.
+    pub fn exact(&self) -> String {
+        format!("{} {}", self.amount, self.unit())
+    }
+
     /// `73 EUR`, `12.50 EUR per month`
     pub fn words(&self) -> String {
         self.words_beside([self])
@@ -71,8 +94,11 @@ impl Price {
         let whole_in = |part: f64| ((self.amount * part).round() / part - self.amount).abs() < 1e-9;
         match self.amount {
             _ if whole_in(1.0) => 0,
-            // A gigabyte or an hour may cost less than a cent.
-            amount if amount < 1.0 && !whole_in(100.0) => 3,
+            // A gigabyte or an hour may cost less than a cent, and what costs something is never written as 0.
+            amount if amount < 1.0 && !whole_in(100.0) => {
+                let shown = |decimals: &usize| amount * 10_f64.powi(*decimals as i32) >= 1.0;
+                (3..DECIMALS_MAX).find(shown).unwrap_or(DECIMALS_MAX)
+            }
             _ => 2,
         }
     }
@@ -125,6 +151,36 @@ mod tests {
             let why = words(wrong).unwrap_err();
             assert!(why.next.contains("73 EUR"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_amount_is_read_back_as_it_was_written() {
+        for text in [
+            "12000 EUR",
+            "1234567.89 EUR per month",
+            "0.0042 EUR",
+            "0.00005 EUR",
+            "99999999999999999999999 JPY",
+        ] {
+            let price = Price::read(text).unwrap();
+            assert_eq!(Price::read(&price.exact()), Ok(price), "{text}");
+        }
+        assert_eq!(Price::read("0.00005 EUR").unwrap().words(), "0.00005 EUR");
+    }
+
+    #[test]
+    fn a_point_between_thousands_is_not_taken_for_decimals() {
+        for (text, thousands, decimals) in [
+            ("1.000 EUR", "1000", "1.0000"),
+            ("12.500 EUR", "12500", "12.5000"),
+        ] {
+            let why = Price::read(text).unwrap_err();
+            for meant in [thousands, decimals] {
+                assert!(why.next.contains(meant), "{}", why.next);
+                Price::read(&format!("{meant} EUR")).unwrap();
+            }
+        }
+        Price::read("0.125 EUR").unwrap();
     }
 
     #[test]

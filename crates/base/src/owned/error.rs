@@ -76,7 +76,11 @@ impl OwnError {
                 )
             }
             Self::NoFile { path } => {
-                format!("remove it: {}", shell(&["rm".as_ref(), path.as_os_str()]))
+                // It may be a directory, of which something is wanted.
+                let mut aside = path.as_os_str().to_owned();
+                aside.push(".aside");
+                let words = ["mv".as_ref(), path.as_os_str(), &aside];
+                format!("put it aside: {}", shell(&words))
             }
             Self::Foreign { .. } => {
                 "run stackrace as that user, or name a store of your own: --store DIR".to_owned()

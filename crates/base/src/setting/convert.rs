@@ -200,7 +200,7 @@ pub(super) fn negative(setting: &GivenSetting) -> Refusal {
     Refusal::at(
         &setting.span,
         format!("{} cannot be negative", setting.name),
-        "write 0 or more",
+        "write it without the minus",
     )
 }
 

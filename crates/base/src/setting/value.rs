@@ -142,7 +142,8 @@ impl Value {
     pub fn what(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
-            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::Integer(_) => "a number",
+            Self::Float(_) => "a decimal number",
             Self::Flag(_) => "a flag",
             Self::List(_) => "a list",
         }

@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,8 +78,8 @@ pub struct Recording {
     pub ending: Ending,
     /// Size of the file, bytes.
     pub bytes: u64,
-    /// The exit code of the command, if it ended.
-    pub exit_code: Option<i32>,
+    /// How the command ended, if it did.
+    pub ended: Option<ExitStatus>,
     /// The command goes on; its number.
     pub goes_on: Option<u32>,
 }
@@ -104,6 +105,10 @@ pub fn record(
         ))
         .next("name the directory with the application's data")
     })?;
+    if !below.is_dir() {
+        let why = format!("--below {} is no directory", request.below.shown());
+        return Err(Failure::usage(why).next("name the directory with the application's data"));
+    }
     let mount = LocalHost::new(Arc::new(|_| ())).mount_of(&below);
     let mount = mount.map_err(|error| Failure::unable(error.to_string()))?;
     let output = Output::make(&request.output, &below)?;
@@ -286,11 +291,8 @@ fn record_into(
     let stopped = going
         .until_stopped(command.as_mut(), interrupt)
         .map_err(&unwritten)?;
-    let exit_code = command
-        .as_mut()
-        .and_then(Process::ended)
-        .and_then(|status| status.code());
-    let goes_on = match exit_code {
+    let ended = command.as_mut().and_then(Process::ended);
+    let goes_on = match ended {
         Some(_) => None,
         None => command
             .as_ref()
@@ -300,7 +302,7 @@ fn record_into(
     Ok(Recording {
         ending,
         bytes,
-        exit_code,
+        ended,
         goes_on,
     })
 }

@@ -500,7 +500,7 @@ fn what_cannot_begin_says_why() {
             spec.targets[0].path = "/dev/null".into();
             (spec.threads, spec.queue_depth) = (100, 100);
         }),
-        "100 threads with queue depth 100"
+        "100 threads with queue depth 100 are 10000 threads here, each with one operation outstanding: too many"
     );
 }
 

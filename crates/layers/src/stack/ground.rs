@@ -177,9 +177,17 @@ pub fn looked_again(
     before: &StorageIdentity,
     path: &Path,
 ) -> Option<ExchangedStorage> {
-    let exchanged = compared(before, host.identity_among(mounts, path).ok())?;
+    let (now, unreadable) = match host.identity_among(mounts, path) {
+        Ok(now) => (Some(now), None),
+        Err(error) => (None, error.unreadable().map(str::to_owned)),
+    };
+    let exchanged = compared(before, now)?;
     let file = exchanged.now.is_none() && host.exists(path) && !host.is_dir(path);
-    Some(ExchangedStorage { file, ..exchanged })
+    Some(ExchangedStorage {
+        file,
+        unreadable,
+        ..exchanged
+    })
 }
 
 /// What is mounted over or below a private directory, which was empty when it was made: it hides a part of the data. `None` if
@@ -209,6 +217,7 @@ pub fn covered(
         },
         now: Some(of_mount(&over.mount_point, over, None)),
         file: false,
+        unreadable: None,
     })
 }
 
@@ -226,5 +235,26 @@ fn compared(before: &StorageIdentity, now: Option<StorageIdentity>) -> Option<Ex
         before: before.clone(),
         now,
         file: false,
+        unreadable: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_machine::host::local::LocalHost;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_taken_for_gone() {
+        let base = tempfile::tempdir().unwrap();
+        let host = LocalHost::new(Arc::new(|_| {}));
+        let before = host.identity_of(base.path()).unwrap();
+        let look = |path: &Path| looked_again(&host, &[], &before, path).unwrap();
+        let gone = look(&base.path().join("gone"));
+        assert_eq!((gone.now, gone.unreadable), (None, None));
+        // No way leads there: the simplest thing that the system cannot look at.
+        let refused = look(&base.path().join("x".repeat(300)));
+        assert_eq!(refused.unreadable.as_deref(), Some("File name too long"));
+    }
 }

@@ -6,6 +6,7 @@ use super::tools;
 use stackrace_base::event::{FailureCause, again_as_root, shell};
 use stackrace_base::unit::{InWords, ShownPath};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The reason why a host could not do something.
@@ -60,7 +61,7 @@ pub enum HostError {
         /// Advice about it.
         next: String,
         /// Kind of error.
-        kind: std::io::ErrorKind,
+        kind: ErrorKind,
     },
     /// A command could not be started.
     #[error("`{command}` could not be started: {cause}")]
@@ -96,7 +97,7 @@ pub enum HostError {
         /// The system's words.
         cause: String,
         /// Kind of error.
-        kind: std::io::ErrorKind,
+        kind: ErrorKind,
         /// Number of the system's error; `None` if it is not one of the system's.
         errno: Option<i32>,
     },
@@ -169,6 +170,20 @@ impl HostError {
         }
     }
 
+    /// The system's words, if something is there that it could not look at: a file system that gave up, a path that is no way.
+    pub fn unreadable(&self) -> Option<&str> {
+        let absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+        match self {
+            Self::Path {
+                errno: Some(_),
+                kind,
+                cause,
+                ..
+            } if !absent.contains(kind) => Some(cause),
+            _ => None,
+        }
+    }
+
     /// Its cause as a value of the system's; `None` if that is none.
     pub fn cause(&self) -> Option<FailureCause> {
         match self {
@@ -237,11 +252,11 @@ impl HostError {
                 "see what it waits for; let it start in the background what takes longer, or raise the limit: limit = \"30 min\" beside the command".to_string()
             }
             Self::Path { kind, path, .. } => match kind {
-                std::io::ErrorKind::PermissionDenied => {
+                ErrorKind::PermissionDenied => {
                     format!("run as a user who may write to {}", path.shown())
                 }
-                std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
-                std::io::ErrorKind::FileTooLarge => {
+                ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
+                ErrorKind::FileTooLarge => {
                     "raise the limit on the size of a file (ulimit -f), or ask for less".to_string()
                 }
                 _ => String::new(),
@@ -273,10 +288,10 @@ impl HostError {
         matches!(
             self,
             Self::Path {
-                kind: std::io::ErrorKind::AlreadyExists,
+                kind: ErrorKind::AlreadyExists,
                 ..
             } | Self::Elsewhere {
-                kind: std::io::ErrorKind::AlreadyExists,
+                kind: ErrorKind::AlreadyExists,
                 ..
             }
         )

@@ -100,10 +100,22 @@ pub(super) fn make_in_parent<T>(
     made.map_err(|error| refused(what, path, error))
 }
 
-/// The error that something of a path was not done.
+/// The error that something of a path was not done. Where what failed is something else, such as to open a directory on the
+/// way, the error says that: it is not what was to be made or removed.
 pub(super) fn refused(what: &'static str, path: &Path, error: OwnError) -> HostError {
     match error {
-        OwnError::System { path, source, .. } => HostError::path(what, &path, source),
+        OwnError::System {
+            tried,
+            path: at,
+            source,
+        } => {
+            let what = if path.starts_with(&at) && at != path {
+                tried
+            } else {
+                what
+            };
+            HostError::path(what, &at, source)
+        }
         // What was to be made is not to be removed: its error may not advise that.
         error if what == REMOVE => HostError::NotOurs {
             path: path.to_path_buf(),
@@ -163,6 +175,17 @@ mod tests {
             said.starts_with("cannot hold ") && said.contains("is a link"),
             "{said}"
         );
+        assert!(!said.contains("remove"), "{said}");
+    }
+
+    #[test]
+    fn a_directory_on_the_way_that_cannot_be_opened_is_not_said_to_be_what_is_removed() {
+        let base = tempfile::tempdir().unwrap();
+        let above = base.path().join("a".repeat(300));
+        let said = remove(&above.join(".stackrace-t"), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains(&format!("{}: ", above.display())), "{said}");
         assert!(!said.contains("remove"), "{said}");
     }
 

@@ -19,7 +19,8 @@ pub struct Check {
     /// in `show purposes`. For others name one with --require
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub purpose: String,
-    /// What is enough, like "fsync latency p99 <= 10 ms"; several: all of them
+    /// What is enough, like "fsync latency p99 <= 10 ms"; several: all of them, beside what is published for the
+    /// purpose
     #[arg(long, value_name = "BOUND")]
     pub require: Vec<String>,
     /// Also say where it stands among the runs of this gallery on drives of the same class and model: a folder of

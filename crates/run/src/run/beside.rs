@@ -116,6 +116,7 @@ pub(super) fn work(
         ledger: OnceLock::new(),
         asked,
         say,
+        interrupt,
         counted: Counted::default(),
         began_ns: 0,
         cause: None,
@@ -143,6 +144,7 @@ struct BesideTrial<'a> {
     ledger: OnceLock<ContentLedger>,
     asked: &'a Receiver<PhaseRequest>,
     say: &'a Say<'a>,
+    interrupt: &'a Interrupt,
     /// Counters of the last phase, and the time at which it began, by this machine's clock, ns.
     counted: Counted,
     began_ns: u64,
@@ -268,7 +270,8 @@ impl Stages for BesideTrial<'_> {
         loop {
             match (self.asked.recv(), self.seat) {
                 (Ok(PhaseRequest::Settle), Some(_)) => {
-                    let caches = settle(&self.host, &self.own, self.cold).map_err(failed)?;
+                    let caches =
+                        settle(&self.host, &self.own, self.cold, self.interrupt).map_err(failed)?;
                     self.says(PhaseReply::Settled { caches })?;
                 }
                 (Ok(PhaseRequest::SetUp), Some(_)) | (Ok(PhaseRequest::Start), None) => {
@@ -355,7 +358,12 @@ impl Stages for BesideTrial<'_> {
 
 /// Writes back what this machine has of the storage, and empties its caches as far as it may. How it
 /// did that.
-fn settle(host: &LocalHost, own: &Path, cold: bool) -> Result<String, String> {
+fn settle(
+    host: &LocalHost,
+    own: &Path,
+    cold: bool,
+    interrupt: &Interrupt,
+) -> Result<String, String> {
     let synced = host.sync_file_system(own);
     synced.map_err(|error| format!("cannot settle: {error}"))?;
     // Without the rights to drop all caches, the kernel still takes advice about single files.
@@ -364,7 +372,7 @@ fn settle(host: &LocalHost, own: &Path, cold: bool) -> Result<String, String> {
         true if host.is_root() && host.write_text(Path::new(DROP_CACHES), "3").is_ok() => {
             "drop_caches"
         }
-        true if residency::evict_tree(own).is_ok() => "advice",
+        true if residency::evict_tree(own, &|| !interrupt.raised()).is_ok() => "advice",
         true => "none",
     };
     Ok(how.to_owned())

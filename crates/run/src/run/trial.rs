@@ -227,7 +227,7 @@ impl<'a> Trial<'a> {
         // Without the rights to drop all caches, the kernel takes advice about single files.
         if self.executor.study.policy.drop_caches
             && settled.caches == "none"
-            && residency::evict_tree(directory).is_ok()
+            && residency::evict_tree(directory, &|| !self.executor.interrupt.raised()).is_ok()
         {
             settled.caches = "advice".to_owned();
         }

@@ -97,10 +97,19 @@ pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
     // What was recovered is not looked at: complaints about it would mostly be echoes.
     Err(errors
         .iter()
-        .map(|error| Refusal {
-            span: error.span(),
-            message: error.message().trim_end().replace('\n', ", "),
-            help: String::new(),
+        .map(|error| match error.message().trim_end() {
+            // The library has two ways to say this, and neither says of what.
+            "recursion limit" | "cannot recurse further; max recursion depth met" => Refusal {
+                span: error.span(),
+                message: "values are nested too deep here".to_owned(),
+                help: "check that it is the right file: a study needs no more than four levels"
+                    .to_owned(),
+            },
+            said => Refusal {
+                span: error.span(),
+                message: said.replace('\n', ", "),
+                help: String::new(),
+            },
         })
         .collect())
 }

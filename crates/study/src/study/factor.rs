@@ -400,6 +400,10 @@ pub(super) fn combinations(
         count.saturating_mul(factor.levels.len())
     });
     if count > CONFIGURATIONS_MAX {
+        let count = match count {
+            usize::MAX => "more than 10¹⁸".to_owned(),
+            count => count.to_string(),
+        };
         let counts: Vec<String> = factors
             .iter()
             .map(|factor| format!("{} {}", factor.levels.len(), factor.name))

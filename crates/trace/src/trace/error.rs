@@ -17,6 +17,9 @@ pub enum TraceError {
     /// The file ends too early.
     #[error("it ends in the middle: the recorder was killed, or the file was cut off")]
     CutOff,
+    /// Something stands behind the end.
+    #[error("it goes on behind its end: something was appended to it")]
+    GoesOn,
     /// A part differs from its check sum.
     #[error("part {0} is damaged: its BLAKE3 sum differs")]
     Damaged(u64),

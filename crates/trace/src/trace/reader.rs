@@ -92,11 +92,6 @@ impl<R: Read> TraceReader<R> {
         })
     }
 
-    /// What it was read from: whatever follows the trace.
-    pub fn into_inner(self) -> R {
-        self.from
-    }
-
     /// Where it was recorded.
     pub fn origin(&self) -> &TraceOrigin {
         &self.origin
@@ -122,7 +117,15 @@ impl<R: Read> TraceReader<R> {
             TREE => self.tree(&body).map(Part::Tree),
             RESIDENT => self.resident(&body).map(Part::Resident),
             OPERATIONS => self.block(&body).map(Part::Operations),
-            ENDING => self.ending(&body, chain).map(Part::Ending),
+            ENDING => {
+                let ending = self.ending(&body, chain).map(Part::Ending);
+                let mut more = Vec::new();
+                self.from.by_ref().take(1).read_to_end(&mut more)?;
+                if ending.is_ok() && !more.is_empty() {
+                    return Err(TraceError::GoesOn);
+                }
+                ending
+            }
             other => Err(format!("there is no part of kind {other}")),
         };
         let part = part.map_err(|why| TraceError::Impossible {
@@ -262,7 +265,6 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn ending(&mut self, body: &[u8], chain: blake3::Hash) -> Result<Ending, String> {
-        // What follows is not read, whatever it is.
         self.ended = true;
         let (sum, text) = body
             .split_at_checked(blake3::OUT_LEN)

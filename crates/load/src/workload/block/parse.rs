@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use stackrace_engine::WORKERS_MAX;
 use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacing};
 
 use super::phase::{BlockIo, Frame};
@@ -43,7 +44,7 @@ impl BlockIo {
             files,
             align,
             block_sizes,
-            threads: at_least_one(settings, THREADS)?,
+            threads: settings.count_within(THREADS, 1..=WORKERS_MAX)?,
             queue_depth: at_least_one(settings, QUEUE_DEPTH)?,
             access: frame.access,
             read_share: frame.read_share,
@@ -69,6 +70,7 @@ impl BlockIo {
                 false => 1,
             },
         };
+        check_threads(settings, &io)?;
         check_passes(settings, &io)?;
         check_same_data(settings, &io)?;
         if io.verify {
@@ -91,6 +93,22 @@ impl BlockIo {
         }
         Ok(io)
     }
+}
+
+/// Without a ring each outstanding operation is a thread of its own.
+fn check_threads(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
+    let workers = u64::from(io.threads) * u64::from(io.queue_depth);
+    if io.engine != IoEngine::Sync || workers <= u64::from(WORKERS_MAX) {
+        return Ok(());
+    }
+    Err(settings.refuse(
+        "queue-depth",
+        format!(
+            "the sync engine has a thread for each outstanding operation: {} x {} are more than {WORKERS_MAX}",
+            io.threads, io.queue_depth
+        ),
+        "write fewer, or engine = \"io_uring\"",
+    ))
 }
 
 /// Refuses passes that would never end, or that there are none of.

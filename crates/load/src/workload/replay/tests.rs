@@ -457,7 +457,7 @@ fn what_was_in_memory_when_it_was_recorded_is_in_memory_when_the_clock_starts() 
     let (control, ledger) = (Control::default(), OnceLock::new());
     let place = Place::alone(base.path(), 7, &ledger, &control);
     workload.prepare(&place).unwrap();
-    stackrace_engine::residency::evict_tree(base.path()).unwrap();
+    stackrace_engine::residency::evict_tree(base.path(), &|| true).unwrap();
     workload.warm(&place).unwrap();
     let (resident, _) = stackrace_engine::residency::resident_bytes_below(base.path(), 9).unwrap();
     assert_eq!(resident, 16384);

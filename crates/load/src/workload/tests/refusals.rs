@@ -339,3 +339,14 @@ fn what_would_be_put_right_in_silence_is_refused() {
         refused(line, word);
     }
 }
+
+#[test]
+fn more_threads_than_the_engine_starts_are_refused_before_anything_is_touched() {
+    let of =
+        |settings: &str| format!("random = {{ mode = \"read\", size = \"1 GiB\", {settings} }}");
+    refused(&of("threads = 1025"), "threads must be between 1 and 1024");
+    refused(
+        &of("threads = 2, queue-depth = 1000, engine = \"sync\""),
+        "2 x 1000 are more than 1024",
+    );
+}

@@ -1,4 +1,4 @@
-//! What a valid study becomes.
+//! What a valid study becomes, and what is no study at all.
 
 use super::*;
 
@@ -306,4 +306,46 @@ fn stacks_that_stand_together_do_not_set_the_machine() {
         let said = errors[0].to_string();
         assert!(said.contains("sysctl sets the whole machine"), "{said}");
     }
+}
+
+#[test]
+fn values_that_are_nested_too_deep_are_said_to_be() {
+    let lists = format!("title = {}{}\n", "[".repeat(9000), "]".repeat(9000));
+    let names = format!("a{} = 1\n", ".a".repeat(9000));
+    for text in [lists, names] {
+        let shown = bad(&text);
+        assert!(shown.contains("nested too deep"), "{shown}");
+        assert!(shown.contains("the right file"), "{shown}");
+    }
+}
+
+#[test]
+fn a_million_combinations_are_counted_not_built() {
+    let levels: Vec<String> = (0..1000).map(|level| level.to_string()).collect();
+    let text = format!(
+        "[factors]\na = [{0}]\nb = [{0}]\nc = [{0}]\n[[stack]]\ndir = {{ path = \".\" }}\n\
+         [[workload]]\nrandom = {{ note = \"{{a}}{{b}}{{c}}\" }}",
+        levels.join(", ")
+    );
+    let shown = bad(&text);
+    assert!(
+        shown.contains("1000000000 combinations (1000 a x 1000 b x 1000 c)"),
+        "{shown}"
+    );
+    assert!(shown.contains("file.toml:1:2"), "{shown}");
+    // No number holds this product.
+    let factors: String = (0..64).map(|at| format!("f{at} = [1, 2, 3]\n")).collect();
+    let shown = bad(&format!(
+        "[factors]\n{factors}[[stack]]\ndir = {{ path = \".\" }}\n"
+    ));
+    assert!(shown.contains("more than 10¹⁸ combinations"), "{shown}");
+}
+
+#[test]
+fn a_number_below_zero_is_advised_as_it_can_be_written() {
+    let shown = bad(
+        "[[stack]]\ndir = { path = \".\" }\n[[workload]]\nrandom = { mode = \"read\", size = \"1 MiB\", threads = -1 }\n",
+    );
+    // 0 threads are refused, too.
+    assert!(shown.contains("write it without the minus"), "{shown}");
 }

@@ -125,6 +125,14 @@ fn a_trace_that_is_cut_off_anywhere_says_so() {
 }
 
 #[test]
+fn what_is_appended_to_a_trace_is_not_passed_over() {
+    let bytes = written(&names(), &[], &reads(20));
+    for more in [&bytes[..], b"x"] {
+        assert!(refusal(&[&bytes, more].concat()).starts_with("it goes on behind its end"));
+    }
+}
+
+#[test]
 fn more_operations_than_a_block_holds_are_read_in_order() {
     let operations = reads(BLOCK + 10);
     let bytes = written(&names(), &[], &operations);
