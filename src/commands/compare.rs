@@ -544,6 +544,14 @@ pub(crate) fn workload(named: StudyTable, settings: &Settings) -> StudyTable {
     named.table(&settings.owner, StudyTable::of(settings))
 }
 
+/// What each of the directories is called in the study and its reports.
+pub(crate) fn level_names(sides: &[ComparedPath]) -> Vec<String> {
+    let paths: Vec<&Path> = sides.iter().map(|side| side.path.as_path()).collect();
+    // A report names a directory in each line: a line break in its name is a sign there.
+    let names = names::short(&paths);
+    names.iter().map(|name| unit::signs(name)).collect()
+}
+
 /// A study of directories: what is `asked` of which, under a comment, with these workloads; when it stops,
 /// and how a trial begins.
 pub(crate) fn study_of(
@@ -553,10 +561,7 @@ pub(crate) fn study_of(
     workloads: impl IntoIterator<Item = StudyTable>,
 ) -> StudyTable {
     let new = StudyTable::default;
-    // A report names a directory in each line: a line break in its name is a sign there.
-    let paths: Vec<&Path> = sides.iter().map(|side| side.path.as_path()).collect();
-    let names = names::short(&paths);
-    let names: Vec<String> = names.iter().map(|name| unit::signs(name)).collect();
+    let names = level_names(sides);
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(at, (name, side)): (usize, (&String, &ComparedPath))| {
         let level = new().value("label", name.as_str());

@@ -17,7 +17,7 @@ mod tests;
 mod writer;
 
 pub use bound::{Bound, Path, Spent};
-pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, Role, roles};
+pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, NO_FOLLOW, Role, roles};
 pub use compile::{Above, Compiler, Recorded};
 pub use cut::cut;
 pub use error::TraceError;

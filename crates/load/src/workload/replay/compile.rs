@@ -7,7 +7,9 @@ use stackrace_engine::Op;
 use stackrace_engine::replay::{
     HeldFile, On, OrderBuilder, ReplayCall, ReplayPlan, ReplayStep, Touch, WarmPart,
 };
-use stackrace_trace::trace::{Code, MAPPED_MAX, Names, Operation, Part, TraceError, TraceReader};
+use stackrace_trace::trace::{
+    Code, MAPPED_MAX, NO_FOLLOW, Names, Operation, Part, TraceError, TraceReader,
+};
 
 use super::recorded::{Arrivals, RecordedOp};
 use super::touched::{CREATE, EVENT, LOCK, touch};
@@ -486,10 +488,11 @@ impl Compiling<'_> {
         let on = match (operation.path, operation.handle) {
             (0, 0) => return ReplayCall::Nothing,
             (0, file) => On::File(file),
+            (name, _) if is_still(operation) => On::Link(self.named(names, name)),
             (name, _) => On::Name(self.named(names, name)),
         };
         let name = match on {
-            On::Name(name) => name,
+            On::Name(name) | On::Link(name) => name,
             On::File(_) => return on_either(operation, on),
         };
         match operation.code {
@@ -553,6 +556,12 @@ impl Compiling<'_> {
 
 /// Longest processor time inside of a call that is taken off: sums of two do not overflow.
 const TIME_LEFT: u64 = 1 << 60;
+
+/// Returns true if a call is meant for a link itself. Of the others a name leads to what is asked for.
+fn is_still(operation: &Operation) -> bool {
+    let may = matches!(operation.code, Code::Stat | Code::Owner | Code::Times);
+    may && operation.flags & NO_FOLLOW != 0
+}
 
 /// A call that takes a name or an open file.
 fn on_either(operation: &Operation, on: On) -> ReplayCall {
