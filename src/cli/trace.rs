@@ -218,6 +218,14 @@ fn remarks(summary: &Summary) -> Vec<String> {
             "the application mostly answers others: faster storage shortens its answers, hardly the elapsed time".to_owned(),
         );
     }
+    let shared = &summary.shared;
+    if shared.shared > 0 {
+        found.push(format!(
+            "{} of {} were shared by several threads: slower storage would have more shared, and a replay has not",
+            unit::count(shared.shared),
+            unit::counted(shared.syncs as usize, "sync")
+        ));
+    }
     let covered = summary.coverage();
     let mut coverage = format!(
         "covered: {} of the time on storage can be replayed",
@@ -296,6 +304,7 @@ fn as_json(summary: &Summary) -> Value {
         "at-most": bound.at_most(),
         "coverage": summary.coverage(),
         "written-mappings": summary.written_mappings,
+        "shared-syncs": summary.shared.shared,
         "lost-share": summary.ending.lost_share(),
         "cost-share": summary.ending.cost_share(),
     })

@@ -58,6 +58,13 @@ pub enum NotByElapsed {
     Waits,
     /// What it is asked for arrives when it did, however fast the storage is.
     Arrivals,
+    /// Its threads share syncs: how many it makes follows from how fast the storage is, and a replay makes the recorded ones.
+    Joins {
+        /// Syncs that several threads shared.
+        shared: u64,
+        /// All syncs.
+        syncs: u64,
+    },
 }
 
 /// Calls of a recorded application that were made again.

@@ -108,8 +108,14 @@ fn judged_by(head: &WorkloadHead, recorded: &RecordedApplication) -> Option<Stri
     let because = recorded.not_by_elapsed.as_ref()?;
     let first = head.metrics.first().filter(|first| first.name != "elapsed")?;
     let why = match because {
-        NotByElapsed::Waits => "the recorded application mostly waits for others",
-        NotByElapsed::Arrivals => "what it is asked for arrives when it did",
+        NotByElapsed::Waits => "the recorded application mostly waits for others".to_owned(),
+        NotByElapsed::Arrivals => "what it is asked for arrives when it did".to_owned(),
+        NotByElapsed::Joins { shared, syncs } => format!(
+            "{} of {} syncs of the recorded application were shared by several threads, as many as the storage was slow, \
+             and a replay makes the same ones everywhere",
+            unit::count(*shared),
+            unit::count(*syncs)
+        ),
     };
     Some(format!(
         "{}: {why}, so {} is compared, and not the elapsed time",

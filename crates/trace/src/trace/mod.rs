@@ -7,6 +7,7 @@ mod compile;
 mod cut;
 mod error;
 mod facts;
+mod joined;
 mod names;
 mod operation;
 mod raw;
@@ -24,6 +25,7 @@ pub use error::TraceError;
 pub use facts::{
     DeviceTotal, Ending, EntryKind, KeptEntry, ResidentRange, StopReason, TraceOrigin,
 };
+pub use joined::{Joined, SharedSyncs};
 pub use names::{NameKey, Names, ROOT};
 pub use operation::Operation;
 pub use raw::RawEvent;

@@ -9,7 +9,9 @@ use std::time::SystemTime;
 
 use stackrace_engine::replay::ReplayPlan;
 use stackrace_engine::Op;
-use stackrace_trace::trace::{DeviceTotal, Summary, Summing, TraceError, TraceReader};
+use stackrace_trace::trace::{
+    DeviceTotal, SharedSyncs, Summary, Summing, TraceError, TraceReader,
+};
 
 use super::compile::{Compiled, compile};
 use super::recorded::{Arrivals, RecordedOp};
@@ -41,6 +43,8 @@ pub(super) struct LoadedTrace {
     pub(super) calls: u64,
     /// Share of the critical path that waits for what was not recorded.
     pub(super) outside_share: f64,
+    /// Syncs that several threads shared.
+    pub(super) shared: SharedSyncs,
     operations: BTreeMap<Op, RecordedOp>,
     recorded_ns: u64,
     lost: f64,
@@ -215,6 +219,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
         cost,
         calls,
         outside_share: bound.outside_share(),
+        shared: summary.shared,
         operations: recorded,
         recorded_ns,
         lost: summary.ending.lost_share(),

@@ -52,6 +52,8 @@ const WAITS: ChoiceDoc<Arrivals> = choice!(
 
 /// Share of differing results above which a replay is not like the application.
 const DIFFERING_MAX: f64 = 0.001;
+/// Share of the syncs that several threads share, above which their number follows from how fast the storage is.
+const SHARED_MAX: f64 = 0.05;
 /// Share of the critical path that waits for others, above which elapsed time says little of storage.
 const OUTSIDE_MAX: f64 = 0.1;
 
@@ -121,6 +123,11 @@ impl Replay {
         match self.arrivals {
             Arrivals::Open => Some(NotByElapsed::Arrivals),
             Arrivals::Closed if loaded.outside_share > OUTSIDE_MAX => Some(NotByElapsed::Waits),
+            // Elsewhere it would make more of them, or fewer.
+            Arrivals::Closed if loaded.shared.share() > SHARED_MAX => Some(NotByElapsed::Joins {
+                shared: loaded.shared.shared,
+                syncs: loaded.shared.syncs,
+            }),
             Arrivals::Closed => None,
         }
     }
