@@ -8,7 +8,8 @@ use crate::record::{PLANTED, able, recorded};
 use crate::support::{Ground, quietly};
 use stackrace_test_needs as needs;
 use stackrace_trace::trace::{
-    Code, Compiler, Ending, NameKey, Operation, ROOT, Recorded, StopReason, TraceOrigin, TraceWriter,
+    Code, Compiler, Ending, NameKey, Operation, ROOT, Recorded, StopReason, TraceOrigin,
+    TraceWriter,
 };
 
 /// Processes that hand work to each other by a pipe and a futex, fork, wait, and use each other's files.
@@ -117,15 +118,21 @@ fn a_program_that_adapts_to_its_storage_is_named_and_not_judged_by_its_elapsed_t
     for directory in ["a", "b"] {
         ground.make_dir(directory);
     }
-    for (program, trace, adapts) in [(ADAPTS, "adapts.trace", true), (STEADY, "steady.trace", false)] {
+    for (program, trace, adapts) in [
+        (ADAPTS, "adapts.trace", true),
+        (STEADY, "steady.trace", false),
+    ] {
         recorded(&ground, program, trace);
         let info = ground.stackrace(&["trace", "info", trace, "--json"]);
-        let words = ["compare", "a", "b", "--anyway", "--replay", trace, "--rounds", "3"];
+        let words = [
+            "compare", "a", "b", "--anyway", "--replay", trace, "--rounds", "3",
+        ];
         let said = ground.stackrace(&words);
         said.ended(0);
         let all = ground.stackrace(&["report", "--format", "markdown"]).out;
         let all = all.split_whitespace().collect::<Vec<_>>().join(" ");
-        let named = all.contains("syncs of the recorded application were shared by several threads");
+        let named =
+            all.contains("syncs of the recorded application were shared by several threads");
         assert_eq!(named, adapts, "{}: {all}", info.out);
         let by_latency = all.contains("so fsync latency p99 is compared, and not the elapsed time");
         assert_eq!(by_latency, adapts, "{all}");
@@ -167,7 +174,11 @@ fn handed_work_keeps_its_order_and_its_results_on_storage_that_is_much_faster() 
     needs::root();
     let memory = ground.make_dir("memory");
     let memory = memory.to_str().unwrap();
-    assert!(quietly("mount", &["-t", "tmpfs", "none", memory]).status.success());
+    assert!(
+        quietly("mount", &["-t", "tmpfs", "none", memory])
+            .status
+            .success()
+    );
     let trace = format!("trace={}", trace.display());
     let tries: Vec<_> = needs::attacks(0..5)
         .map(|_| ground.stackrace(&["load", "memory", "replay", &trace]))
@@ -179,8 +190,20 @@ fn handed_work_keeps_its_order_and_its_results_on_storage_that_is_much_faster() 
     }
 }
 
+fn sqlite_git_and_postgresql_are_replayed_without_a_result_that_differs() {
+    for name in ["sqlite", "git", "postgresql"] {
+        let (trace, ground) = (kept(name), Ground::new());
+        ground.make_dir("data");
+        let trace = format!("trace={}", trace.display());
+        let said = ground.stackrace(&["load", "data", "replay", &trace]);
+        said.ended(0);
+        assert!(said.out.contains("replay, complete after"), "{}", said.out);
+        assert!(!said.out.contains("results differ"), "{name}: {}", said.out);
+    }
+}
+
 /// A program that made a file durable, which took half a minute where it was recorded.
-fn slow() -> Vec<u8> {
+pub(super) fn slow() -> Vec<u8> {
     let recorded = Recorded {
         directory: b"/data".to_vec(),
         device: 1,
@@ -258,7 +281,11 @@ fn a_replay_that_is_not_like_its_application_at_home_ends_the_run_without_a_verd
     said.ended(5);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let out = words(&said.out);
-    for part in [unlike, "record the application again", "3 of at most 200 rounds"] {
+    for part in [
+        unlike,
+        "record the application again",
+        "3 of at most 200 rounds",
+    ] {
         assert!(out.contains(part), "{part}: {}", said.out);
     }
     // The study that it wrote says the same.
@@ -271,7 +298,11 @@ fn a_replay_that_is_not_like_its_application_at_home_ends_the_run_without_a_verd
     // Without a home it is compared, and how like the application it is stays open.
     let said = compare(&["--rounds", "3", "--json"]);
     said.ended(0);
-    assert!(said.out.contains("this replay is, is not known"), "{}", said.out);
+    assert!(
+        said.out.contains("this replay is, is not known"),
+        "{}",
+        said.out
+    );
 }
 
 fn a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the_application() {
@@ -327,6 +358,7 @@ fn a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the
 pub(super) fn tests() -> Vec<needs::Test> {
     needs::tests![
         handed_work_keeps_its_order_and_its_results_on_storage_that_is_much_faster,
+        sqlite_git_and_postgresql_are_replayed_without_a_result_that_differs,
         a_replay_that_is_not_like_its_application_at_home_ends_the_run_without_a_verdict,
         a_program_that_adapts_to_its_storage_is_named_and_not_judged_by_its_elapsed_time,
         a_recorded_application_is_replayed_with_its_order_and_its_results,

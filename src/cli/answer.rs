@@ -8,9 +8,7 @@ use super::terminal::{error, print_data, print_styled, say};
 use crate::commands::longer::{self, NextStep};
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
-use stackrace_judge::verdict::{
-    Enough, Evidence, Placed, RECORD_AGAIN, State, Verdict, withheld,
-};
+use stackrace_judge::verdict::{Enough, Evidence, Placed, RECORD_AGAIN, State, Verdict, withheld};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::run::{Ledger, Reason};

@@ -106,7 +106,10 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
 /// What is judged in place of the elapsed time, and why.
 fn judged_by(head: &WorkloadHead, recorded: &RecordedApplication) -> Option<String> {
     let because = recorded.not_by_elapsed.as_ref()?;
-    let first = head.metrics.first().filter(|first| first.name != "elapsed")?;
+    let first = head
+        .metrics
+        .first()
+        .filter(|first| first.name != "elapsed")?;
     let why = match because {
         NotByElapsed::Waits => "the recorded application mostly waits for others".to_owned(),
         NotByElapsed::Arrivals => "what it is asked for arrives when it did".to_owned(),
@@ -182,8 +185,18 @@ impl Fidelity<'_> {
             Some((verb, [before(&recorded)?, replayed? as u64], least))
         };
         [
-            figure("read", |it| Some(it.read_bytes), |it| Some(it.read_bytes), BYTES_MIN),
-            figure("wrote", |it| Some(it.written_bytes), |it| Some(it.written_bytes), BYTES_MIN),
+            figure(
+                "read",
+                |it| Some(it.read_bytes),
+                |it| Some(it.read_bytes),
+                BYTES_MIN,
+            ),
+            figure(
+                "wrote",
+                |it| Some(it.written_bytes),
+                |it| Some(it.written_bytes),
+                BYTES_MIN,
+            ),
             figure(FLUSHED, |it| it.flushes, |it| it.flushes, FLUSHES_MIN),
         ]
         .into_iter()

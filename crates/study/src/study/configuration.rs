@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use stackrace_engine::spec::Content;
 
-use stackrace_base::event::{
-    MetricHead, Price, RecordedApplication, WorkloadHead, metrics_named,
-};
+use stackrace_base::event::{MetricHead, Price, RecordedApplication, WorkloadHead, metrics_named};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
 use stackrace_layers::stack::{LaidOutData, Layer, Stack};

@@ -51,7 +51,10 @@ pub(super) fn place(
             names(&all().map(|(at, _)| at).collect::<Vec<_>>()),
         )),
         _ => Err((
-            format!("{} configurations have the level \"{home}\"", with_level.len()),
+            format!(
+                "{} configurations have the level \"{home}\"",
+                with_level.len()
+            ),
             names(&with_level),
         )),
     }

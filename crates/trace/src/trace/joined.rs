@@ -160,7 +160,9 @@ mod tests {
 
     fn shared(operations: &[Operation]) -> u64 {
         let mut joined = Joined::default();
-        operations.iter().for_each(|operation| joined.take(operation));
+        operations
+            .iter()
+            .for_each(|operation| joined.take(operation));
         joined.found().shared
     }
 
@@ -192,7 +194,13 @@ mod tests {
     #[test]
     fn a_turn_an_answer_and_a_later_wait_are_no_shared_sync() {
         // It waited for its turn, and then makes its own.
-        assert_eq!(shared(&beside(&[at(Code::Fdatasync, 1, 110, 50), wait(1, 200, 300)])), 0);
+        assert_eq!(
+            shared(&beside(&[
+                at(Code::Fdatasync, 1, 110, 50),
+                wait(1, 200, 300)
+            ])),
+            0
+        );
         // A client that waits for its answer, alone.
         assert_eq!(shared(&beside(&[wait(1, 150, 200)])), 0);
         // Thread 1 waits for what came after the sync.

@@ -49,8 +49,19 @@ fn measured(recorded: RecordedApplication, at_home: &[AtHome]) -> (RunStarted, V
     let mut head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     head.workloads[0].recorded = Some(Box::new(recorded));
     let rounds = u32::try_from(at_home.len()).unwrap();
-    let mut trials = trials(&head, rounds, 0.01, 1, |t, _| if t == 1 { 2.0 } else { 1.0 });
-    let phase = sample::record(&sample::small()).trials().next().unwrap().phases[0].clone();
+    let mut trials = trials(
+        &head,
+        rounds,
+        0.01,
+        1,
+        |t, _| if t == 1 { 2.0 } else { 1.0 },
+    );
+    let phase = sample::record(&sample::small())
+        .trials()
+        .next()
+        .unwrap()
+        .phases[0]
+        .clone();
     for trial in &mut trials {
         let found = at_home[trial.round as usize - 1];
         trial.elapsed_ns = match trial.configuration {
@@ -124,11 +135,19 @@ fn a_replay_that_is_not_like_its_application_gives_no_verdict_and_says_why() {
         let (head, data) = measured(recorded(), &[at_home; 5]);
         let proof = evidence(&head, &data, 5);
         let verdict = judge(&proof);
-        let expected = format!("No verdict: the replay of w0 on a is not like the application: {why}");
-        assert!(verdict.sentence.starts_with(&expected), "{}", verdict.sentence);
+        let expected =
+            format!("No verdict: the replay of w0 on a is not like the application: {why}");
+        assert!(
+            verdict.sentence.starts_with(&expected),
+            "{}",
+            verdict.sentence
+        );
         assert_eq!(verdict.state, State::Undecided);
         let compared = &verdict.overall[0];
-        assert_eq!((compared.ratio, compared.lacking), (None, Some(Lacking::Fidelity)));
+        assert_eq!(
+            (compared.ratio, compared.lacking),
+            (None, Some(Lacking::Fidelity))
+        );
         assert!(compared.rounds.is_empty(), "{:?}", compared.rounds);
         // No round would change it: the run ends.
         assert!(withheld(&proof).is_some() && can_compare(&proof));
@@ -163,7 +182,10 @@ fn a_replay_whose_home_is_not_compared_says_that_its_fidelity_is_unknown() {
     let verdict = judge(&evidence(&head, &data, 5));
     assert_eq!(verdict.state, State::Decided, "{}", verdict.sentence);
     let notes = verdict.notes.join("\n");
-    assert!(notes.contains("how like the application this replay is, is not known"), "{notes}");
+    assert!(
+        notes.contains("how like the application this replay is, is not known"),
+        "{notes}"
+    );
     let waits = "w0: the recorded application mostly waits for others, so m is compared, and not the elapsed time";
     assert!(notes.contains(waits), "{notes}");
 }

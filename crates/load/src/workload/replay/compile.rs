@@ -12,7 +12,7 @@ use stackrace_trace::trace::{
 };
 
 use super::recorded::{Arrivals, RecordedOp};
-use super::touched::{CREATE, EVENT, LOCK, touch};
+use super::touched::{CREATE, EVENT, LOCK, end_of_file, touch};
 use super::tree::{KeptTree, link_target, path};
 use crate::workload::kind::Cost;
 use stackrace_base::unit;
@@ -56,6 +56,8 @@ struct Grown {
     before: u64,
     end: u64,
     written: u64,
+    /// Its size after the operations so far.
+    size: u64,
 }
 
 struct Compiling<'a> {
@@ -124,7 +126,8 @@ pub(super) fn compile<R: Read>(
             Part::Tree(entries) => {
                 for entry in &entries {
                     tree.add(from.names(), entry);
-                    compiling.grown.entry(entry.path).or_default().before = entry.size;
+                    let grown = compiling.grown.entry(entry.path).or_default();
+                    (grown.before, grown.size) = (entry.size, entry.size);
                 }
             }
             Part::Resident(ranges) => {
@@ -328,6 +331,9 @@ impl Compiling<'_> {
             self.recorded.entry(op).or_default().add(took);
             touch(operation, names, self.moved, &mut touches);
             touches.extend(self.lock(operation));
+            let name = self.name_of(operation);
+            let size = &mut self.grown.entry(name).or_default().size;
+            touches.extend(end_of_file(operation, name, size));
         } else {
             let off = operation.queued.saturating_add(operation.blocked);
             step.after_ns = operation
@@ -374,13 +380,17 @@ impl Compiling<'_> {
         }
     }
 
-    /// Counts the space that an operation takes.
-    fn grow(&mut self, operation: &Operation, end: u64, written: u64) {
-        let name = match operation.path {
+    /// The name of what an operation works on; 0: none. Of a file that was opened by several names the one that was used.
+    fn name_of(&self, operation: &Operation) -> u32 {
+        match operation.path {
             0 => self.files.get(&operation.handle).copied().unwrap_or(0),
             name => name,
-        };
-        // Of a file that was opened by several names the one counts that was used.
+        }
+    }
+
+    /// Counts the space that an operation takes.
+    fn grow(&mut self, operation: &Operation, end: u64, written: u64) {
+        let name = self.name_of(operation);
         let grown = self.grown.entry(name).or_default();
         grown.end = grown.end.max(end);
         grown.written = grown.written.saturating_add(written);

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
-use stackrace_engine::replay::ReplayPlan;
 use stackrace_engine::Op;
-use stackrace_trace::trace::{
-    DeviceTotal, SharedSyncs, Summary, Summing, TraceError, TraceReader,
-};
+use stackrace_engine::replay::ReplayPlan;
+use stackrace_trace::trace::{DeviceTotal, SharedSyncs, Summary, Summing, TraceError, TraceReader};
 
 use super::compile::{Compiled, compile};
 use super::recorded::{Arrivals, RecordedOp};
@@ -107,7 +105,10 @@ type Refused = (String, &'static str);
 pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<LoadedTrace>, Refused> {
     let unread = |error: std::io::Error| {
         let why = format!("{}: {}", trace.shown(), error.in_words());
-        (why, "name the file that `stackrace record` wrote")
+        (
+            why,
+            "name the file that `stackrace record` wrote, or copy it to this path on the machine that measures",
+        )
     };
     let about = std::fs::metadata(trace).map_err(unread)?;
     // A pipe would be read once, and it is read twice: which names move has to be known before the order is made.

@@ -409,6 +409,32 @@ fn locks_of_whole_files_are_taken_and_refused_in_the_recorded_order() {
     assert_eq!(look.unwrap().ns, 5 * MS / 10);
 }
 
+#[test]
+fn who_asks_for_the_end_of_a_file_waits_for_who_moved_it_by_another_open_file() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = opened_twice();
+    for open in &mut trace.operations[2..] {
+        open.flags = 2;
+    }
+    // Thread 0 computes for 20 ms before it makes the file longer, and thread 1 asks right after that.
+    trace.call(Code::WriteAt, 0, 22 * MS, |write| {
+        (write.handle, write.offset, write.length, write.result) = (1, 100_000, 5000, 5000);
+    });
+    for (code, length, result) in [(Code::Seek, 0, 105_000), (Code::ReadAt, 9000, 5000)] {
+        trace.call(code, 1, 22 * MS + MS / 2, |asks| {
+            (asks.handle, asks.length, asks.result, asks.blocked) = (2, length, result, MS);
+            (asks.offset, asks.flags) = match code {
+                Code::Seek => (0, 2),
+                _ => (100_000, 0),
+            };
+            asks.gap_blocked = 21 * MS;
+        });
+    }
+    let outcome = replay(&*workload(&trace.kept(base.path()))).unwrap();
+    let results = outcome.replayed.unwrap();
+    assert_eq!((results.calls, results.differing), (5, 0), "{results:?}");
+}
+
 /// The error of a lock that is not free, as the kernel numbers it.
 fn libc_again() -> i32 {
     rustix::io::Errno::WOULDBLOCK.raw_os_error()

@@ -22,7 +22,11 @@ fn read(home: &str) -> Result<Study, Vec<StudyError>> {
 fn the_home_of_a_replay_is_a_configuration_or_a_level_that_one_alone_has() {
     for (named, at) in [("ext4, a", 0), ("ext4, b", 1), ("xfs", 2), ("b", 1)] {
         let study = read(named).map_err(|errors| errors[0].to_string());
-        assert_eq!(home::place(0, &study.unwrap().configurations), Ok(Some(at)), "{named}");
+        assert_eq!(
+            home::place(0, &study.unwrap().configurations),
+            Ok(Some(at)),
+            "{named}"
+        );
     }
 }
 
@@ -39,7 +43,11 @@ fn what_is_no_home_of_a_replay_is_refused_at_its_place() {
             "2 configurations have the level \"ext4\"",
             "name one of them: \"ext4, a\"; and \"ext4, b\"",
         ),
-        ("{fs}", "the home of a recorded application varies", "without a placeholder"),
+        (
+            "{fs}",
+            "the home of a recorded application varies",
+            "without a placeholder",
+        ),
     ] {
         let refused = read(named).err().unwrap();
         let refused = &refused[0].refusal;
