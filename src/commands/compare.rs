@@ -4,7 +4,7 @@
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
 use stackrace_base::unit::{InWords, ShownPath};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::required;
@@ -544,14 +544,6 @@ pub(crate) fn workload(named: StudyTable, settings: &Settings) -> StudyTable {
     named.table(&settings.owner, StudyTable::of(settings))
 }
 
-/// What each of the directories is called in the study and its reports.
-pub(crate) fn level_names(sides: &[ComparedPath]) -> Vec<String> {
-    let paths: Vec<&Path> = sides.iter().map(|side| side.path.as_path()).collect();
-    // A report names a directory in each line: a line break in its name is a sign there.
-    let names = names::short(&paths);
-    names.iter().map(|name| unit::signs(name)).collect()
-}
-
 /// A study of directories: what is `asked` of which, under a comment, with these workloads; when it stops,
 /// and how a trial begins.
 pub(crate) fn study_of(
@@ -561,7 +553,7 @@ pub(crate) fn study_of(
     workloads: impl IntoIterator<Item = StudyTable>,
 ) -> StudyTable {
     let new = StudyTable::default;
-    let names = level_names(sides);
+    let names = names::of(sides.iter().map(|side| side.path.as_path()));
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(at, (name, side)): (usize, (&String, &ComparedPath))| {
         let level = new().value("label", name.as_str());
@@ -593,7 +585,7 @@ pub(crate) fn study_of(
         .table("trial", trial)
 }
 
-mod names;
+pub(super) mod names;
 mod one_directory;
 #[cfg(test)]
 mod tests;

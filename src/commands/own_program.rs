@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::probe::probe;
 use crate::commands::compare::{
-    CompareRequest, ComparedPath, comparable, level_names, reach_clients, rooms, sides, study_of,
-    typed, watched, workload,
+    CompareRequest, ComparedPath, comparable, names, reach_clients, rooms, sides, study_of, typed,
+    watched, workload,
 };
 use crate::commands::room::{self, RoomAt};
 use crate::commands::warned::first_impression;
@@ -109,7 +109,8 @@ impl OwnProgram {
         };
         // Its name may be another one: a link, or a relative path.
         let path = home.canonicalize().unwrap_or_else(|_| home.clone());
-        let named = level_names(sides).into_iter().zip(sides);
+        let names = names::of(sides.iter().map(|side| side.path.as_path()));
+        let named = names.into_iter().zip(sides);
         let mut named = named.filter(|(_, side)| side.path == path);
         let (name, _) = named.next().ok_or_else(|| {
             Failure::usage(format!("--home {} is not compared", home.shown())).next(

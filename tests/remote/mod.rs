@@ -61,23 +61,6 @@ const LOOP: &str = study!(
     1000
 );
 
-/// A stack of two machines.
-const REPLICATED: &str = r#"
-title = "a device on two machines"
-[factors]
-protocol = ["A", "C"]
-[[stack]]
-loop = { size = "8 MiB" }
-[[stack]]
-drbd = { protocol = "{protocol}" }
-[[stack]]
-ext4 = {}
-[[workload]]
-files = { count = 5 }
-[decide]
-rounds-at-most = 1
-"#;
-
 /// Where Debian keeps it; an ordinary user's `PATH` leaves the directory out.
 const SSHD: &str = "/usr/sbin/sshd";
 

@@ -62,7 +62,7 @@ pub enum NotByElapsed {
     Joins {
         /// Syncs that several threads shared.
         shared: u64,
-        /// All syncs.
+        /// Syncs that it made, shared or not.
         syncs: u64,
     },
 }

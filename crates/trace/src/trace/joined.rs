@@ -42,7 +42,7 @@ pub struct Joined {
 /// How many syncs there were, and how many of them several threads shared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SharedSyncs {
-    /// All of them.
+    /// Calls that made data durable, shared or not.
     pub syncs: u64,
     /// Those that were made for several threads at once.
     pub shared: u64,
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_sync_that_others_waited_for_and_did_not_make_again_is_shared() {
-        // Two that never make one: somebody makes them for all.
+        // Two that never make one: another one makes them for all.
         let second = [wake(0, 102, 2), wait(2, 30, 104)];
         let on = [wait(1, 150, 200), at(Code::Exit, 2, 150, 0)];
         let two = beside(&[second, on].concat());

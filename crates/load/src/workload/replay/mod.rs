@@ -188,7 +188,7 @@ impl Workload for Replay {
     }
 
     fn refused_on(&self, _host: &dyn Host) -> Option<String> {
-        // Whoever measures has read the trace itself: another machine is told the path.
+        // Each machine that measures reads the trace itself, at this path.
         self.loaded.as_ref().err().cloned()
     }
 
