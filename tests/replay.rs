@@ -2,9 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::record::{PLANTED, able, recorded};
+use crate::support::{Ground, quietly};
 use stackrace_test_needs as needs;
+use stackrace_trace::trace::{
+    Code, Compiler, Ending, NameKey, Operation, ROOT, Recorded, StopReason, TraceOrigin,
+    TraceWriter,
+};
 
 /// Processes that hand work to each other by a pipe and a futex, fork, wait, and use each other's files.
 const HANDED: &str = "
@@ -62,6 +68,77 @@ fcntl.flock(mine, fcntl.LOCK_EX)
 assert len(os.read(os.open('link', os.O_RDONLY), 500)) == 200
 ";
 
+/// Threads that commit together: one makes the log durable for all that wrote until then.
+const ADAPTS: &str = "
+import os, sys, threading
+log = os.open(sys.argv[1] + '/log', os.O_WRONLY | os.O_CREAT)
+state = threading.Condition()
+written = durable = 0
+leading = False
+def commit():
+    global written, durable, leading
+    with state:
+        os.write(log, b'x' * 100)
+        written += 1
+        mine = written
+        while durable < mine:
+            if leading:
+                state.wait()
+                continue
+            leading, until = True, written
+            state.release()
+            os.fsync(log)
+            state.acquire()
+            leading, durable = False, until
+            state.notify_all()
+def client():
+    for i in range(50): commit()
+threads = [threading.Thread(target=client) for i in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+";
+
+/// Threads of which each makes a log of its own durable, in turns: as many syncs on any storage.
+const STEADY: &str = "
+import os, sys, threading
+turn = threading.Lock()
+def client(n):
+    log = os.open(sys.argv[1] + '/log%d' % n, os.O_WRONLY | os.O_CREAT)
+    for i in range(50):
+        with turn:
+            os.write(log, b'x' * 100)
+            os.fsync(log)
+threads = [threading.Thread(target=client, args=(n,)) for n in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+";
+
+fn a_program_that_adapts_to_its_storage_is_named_and_not_judged_by_its_elapsed_time() {
+    let ground = able();
+    for directory in ["a", "b"] {
+        ground.make_dir(directory);
+    }
+    for (program, trace, adapts) in [
+        (ADAPTS, "adapts.trace", true),
+        (STEADY, "steady.trace", false),
+    ] {
+        recorded(&ground, program, trace);
+        let info = ground.stackrace(&["trace", "info", trace, "--json"]);
+        let words = [
+            "compare", "a", "b", "--anyway", "--replay", trace, "--rounds", "3",
+        ];
+        let said = ground.stackrace(&words);
+        said.ended(0);
+        let all = ground.stackrace(&["report", "--format", "markdown"]).out;
+        let all = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        let named =
+            all.contains("syncs of the recorded application were shared by several threads");
+        assert_eq!(named, adapts, "{}: {all}", info.out);
+        let by_latency = all.contains("so fsync latency p99 is compared, and not the elapsed time");
+        assert_eq!(by_latency, adapts, "{all}");
+    }
+}
+
 fn a_recorded_application_is_replayed_with_its_order_and_its_results() {
     let ground = able();
     for (program, trace) in [
@@ -80,6 +157,152 @@ fn a_recorded_application_is_replayed_with_its_order_and_its_results() {
             replayed.out
         );
     }
+}
+
+/// A trace that was recorded for the tests. Skips the test on another architecture, whose flags of calls differ.
+pub(super) fn kept(name: &str) -> PathBuf {
+    if std::env::consts::ARCH != "x86_64" {
+        needs::skip("needs an x86-64 machine, as the trace was recorded on one");
+    }
+    let traces = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/traces");
+    traces.join(format!("{name}.trace"))
+}
+
+/// In memory a sync takes a thousandth of what it took when it was recorded; `tests/lab` has the slow disk.
+fn handed_work_keeps_its_order_and_its_results_on_storage_that_is_much_faster() {
+    let (trace, ground) = (kept("handed"), Ground::new());
+    needs::root();
+    let memory = ground.make_dir("memory");
+    let memory = memory.to_str().unwrap();
+    assert!(
+        quietly("mount", &["-t", "tmpfs", "none", memory])
+            .status
+            .success()
+    );
+    let trace = format!("trace={}", trace.display());
+    let tries: Vec<_> = needs::attacks(0..5)
+        .map(|_| ground.stackrace(&["load", "memory", "replay", &trace]))
+        .collect();
+    assert!(quietly("umount", &[memory]).status.success());
+    for said in tries {
+        said.ended(0);
+        assert!(!said.out.contains("results differ"), "{}", said.out);
+    }
+}
+
+fn sqlite_git_and_postgresql_are_replayed_without_a_result_that_differs() {
+    for name in ["sqlite", "git", "postgresql"] {
+        let (trace, ground) = (kept(name), Ground::new());
+        ground.make_dir("data");
+        let trace = format!("trace={}", trace.display());
+        let said = ground.stackrace(&["load", "data", "replay", &trace]);
+        said.ended(0);
+        assert!(said.out.contains("replay, complete after"), "{}", said.out);
+        assert!(!said.out.contains("results differ"), "{name}: {}", said.out);
+    }
+}
+
+/// A program that made a file durable, which took half a minute where it was recorded.
+pub(super) fn slow() -> Vec<u8> {
+    let recorded = Recorded {
+        directory: b"/data".to_vec(),
+        device: 1,
+        above: Vec::new(),
+        began: 0,
+        architecture: 0,
+    };
+    let mut compiler = Compiler::new(recorded, NameKey([7; 32]));
+    let file = compiler.entry(ROOT, b"file", 1, false).unwrap();
+    let origin = TraceOrigin {
+        program: "test".to_owned(),
+        kernel: "6.12".to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        file_system: "ext4".to_owned(),
+        processors: 2,
+        cost_limit: 500,
+        cut: false,
+    };
+    let operation = |code, start| Operation {
+        duration: 1_000_000,
+        handle: 1,
+        ..Operation::of(code, 0, start)
+    };
+    let operations = [
+        Operation {
+            handle: 0,
+            duration: 0,
+            ..operation(Code::Begin, 0)
+        },
+        Operation {
+            path: file,
+            flags: 0o102,
+            length: 0o644,
+            ..operation(Code::Open, 0)
+        },
+        Operation {
+            length: 5000,
+            result: 5000,
+            ..operation(Code::Write, 1_000_000)
+        },
+        Operation {
+            duration: 30_000_000_000,
+            ..operation(Code::Fsync, 2_000_000)
+        },
+    ];
+    let names = compiler.names();
+    let mut writer = TraceWriter::new(Vec::new(), &origin).unwrap();
+    writer.tree(names, &[]).unwrap();
+    for operation in &operations {
+        writer.push(names, *operation).unwrap();
+    }
+    let ending = Ending {
+        stopped: Some(StopReason::Ended),
+        events: 3,
+        operations: operations.len() as u64,
+        threads: 1,
+        processor_ns: 1_000_000,
+        ..Ending::default()
+    };
+    writer.finish(names, &ending).unwrap()
+}
+
+fn a_replay_that_is_not_like_its_application_at_home_ends_the_run_without_a_verdict() {
+    let ground = Ground::new();
+    for directory in ["a", "b"] {
+        ground.make_dir(directory);
+    }
+    ground.write("app.trace", slow());
+    let compare = |more: &[&str]| {
+        let words = ["compare", "a", "b", "--anyway", "--replay", "app.trace"];
+        ground.stackrace(&[&words, more].concat())
+    };
+    let unlike = "No verdict: the replay of replay on a is not like the application: it takes 0.0";
+    let said = compare(&["--home", "a"]);
+    said.ended(5);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = words(&said.out);
+    for part in [
+        unlike,
+        "record the application again",
+        "3 of at most 200 rounds",
+    ] {
+        assert!(out.contains(part), "{part}: {}", said.out);
+    }
+    // The study that it wrote says the same.
+    let study = compare(&["--home", "a", "--print-study"]).out;
+    assert!(study.contains("home = \"a\""), "{study}");
+    ground.write("own.toml", &study);
+    let said = ground.stackrace(&["run", "own.toml"]);
+    said.ended(5);
+    assert!(words(&said.out).contains(unlike), "{}", said.out);
+    // Without a home it is compared, and how like the application it is stays open.
+    let said = compare(&["--rounds", "3", "--json"]);
+    said.ended(0);
+    assert!(
+        said.out.contains("this replay is, is not known"),
+        "{}",
+        said.out
+    );
 }
 
 fn a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the_application() {
@@ -134,6 +357,10 @@ fn a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the
 
 pub(super) fn tests() -> Vec<needs::Test> {
     needs::tests![
+        handed_work_keeps_its_order_and_its_results_on_storage_that_is_much_faster,
+        sqlite_git_and_postgresql_are_replayed_without_a_result_that_differs,
+        a_replay_that_is_not_like_its_application_at_home_ends_the_run_without_a_verdict,
+        a_program_that_adapts_to_its_storage_is_named_and_not_judged_by_its_elapsed_time,
         a_recorded_application_is_replayed_with_its_order_and_its_results,
         a_replay_is_refused_before_anything_is_touched_where_it_could_not_be_like_the_application,
     ]

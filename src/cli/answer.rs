@@ -8,7 +8,7 @@ use super::terminal::{error, print_data, print_styled, say};
 use crate::commands::longer::{self, NextStep};
 use stackrace_base::event::{Observation, again, shell};
 use stackrace_base::unit::ShownPath;
-use stackrace_judge::verdict::{Enough, Placed, State, Verdict};
+use stackrace_judge::verdict::{Enough, Evidence, Placed, RECORD_AGAIN, State, Verdict, withheld};
 use stackrace_results::record::{Record, Store};
 use stackrace_run::execute::FinishedRun;
 use stackrace_run::run::{Ledger, Reason};
@@ -149,7 +149,8 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
     let failed = record.failures().next().is_some();
     match reason {
         Reason::Interrupted => failure::INTERRUPTED,
-        Reason::Lost => failure::TRIAL_FAILED,
+        // Something failed, or a replay is not like its application.
+        Reason::Lost | Reason::Failed => failure::TRIAL_FAILED,
         // Before the verdict: a script must not take a comparison that lost a configuration for a
         // clean one.
         _ if failed => failure::TRIAL_FAILED,
@@ -193,6 +194,10 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<NextS
     }
     if let Some(longer) = longer::advice(record, verdict) {
         return Some(longer);
+    }
+    if withheld(&Evidence::of(record)).is_some() {
+        let record = again(&["record", "--help"]);
+        return Some(NextStep::new(format!("{RECORD_AGAIN}:"), record));
     }
     // One configuration is measured, and nothing about it is to be decided.
     let asked = record.head.configurations.len() > 1 || !verdict.required.is_empty();
@@ -242,7 +247,7 @@ fn begin_anew(record: &Record) -> Option<NextStep> {
 mod tests {
     use super::*;
     use stackrace_base::event::{Ended, Event};
-    use stackrace_judge::verdict::{Evidence, judge};
+    use stackrace_judge::verdict::judge;
     use stackrace_results::record::sample;
 
     /// The next step after the made-up run, in whose first round a configuration failed like this, and left the run.

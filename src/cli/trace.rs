@@ -14,7 +14,9 @@ use super::failure::Failure;
 use super::terminal::{columns, print_data, say};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_show::report::table;
-use stackrace_trace::trace::{Bound, Class, Ending, Spent, Summary, TraceError, TraceReader, cut};
+use stackrace_trace::trace::{
+    Bound, Class, Ending, SharedSyncs, Spent, Summary, TraceError, TraceReader, cut,
+};
 
 /// Share of the critical path that waits for others from which the elapsed time says little of storage.
 const MOSTLY_OUTSIDE: f64 = 0.1;
@@ -204,6 +206,17 @@ fn path_words(spent: &Spent) -> String {
     format!("the path: {}", words.collect::<Vec<_>>().join(", "))
 }
 
+/// How many syncs several threads shared; `None` if none.
+fn shared_words(shared: &SharedSyncs) -> Option<String> {
+    (shared.shared > 0).then(|| {
+        format!(
+            "{} of {} were shared by several threads: on slower storage more would be, and in a replay not",
+            unit::count(shared.shared),
+            unit::counted(shared.syncs as usize, "sync")
+        )
+    })
+}
+
 /// What a reader must know about the bound.
 fn remarks(summary: &Summary) -> Vec<String> {
     let (ending, spent) = (&summary.ending, &summary.bound.spent);
@@ -218,6 +231,7 @@ fn remarks(summary: &Summary) -> Vec<String> {
             "the application mostly answers others: faster storage shortens its answers, hardly the elapsed time".to_owned(),
         );
     }
+    found.extend(shared_words(&summary.shared));
     let covered = summary.coverage();
     let mut coverage = format!(
         "covered: {} of the time on storage can be replayed",
@@ -296,6 +310,7 @@ fn as_json(summary: &Summary) -> Value {
         "at-most": bound.at_most(),
         "coverage": summary.coverage(),
         "written-mappings": summary.written_mappings,
+        "shared-syncs": summary.shared.shared,
         "lost-share": summary.ending.lost_share(),
         "cost-share": summary.ending.cost_share(),
     })

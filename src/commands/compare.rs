@@ -4,7 +4,7 @@
 //! anything is measured, the directories are looked at for reasons why the answer would mislead.
 
 use stackrace_base::unit::{InWords, ShownPath};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::commands::required;
@@ -553,10 +553,7 @@ pub(crate) fn study_of(
     workloads: impl IntoIterator<Item = StudyTable>,
 ) -> StudyTable {
     let new = StudyTable::default;
-    // A report names a directory in each line: a line break in its name is a sign there.
-    let paths: Vec<&Path> = sides.iter().map(|side| side.path.as_path()).collect();
-    let names = names::short(&paths);
-    let names: Vec<String> = names.iter().map(|name| unit::signs(name)).collect();
+    let names = names::of(sides.iter().map(|side| side.path.as_path()));
     let title = format!("{} for {asked}", names.join(" or "));
     let level = |(at, (name, side)): (usize, (&String, &ComparedPath))| {
         let level = new().value("label", name.as_str());
@@ -588,7 +585,7 @@ pub(crate) fn study_of(
         .table("trial", trial)
 }
 
-mod names;
+pub(super) mod names;
 mod one_directory;
 #[cfg(test)]
 mod tests;

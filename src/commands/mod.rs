@@ -4,7 +4,6 @@ pub(crate) mod compare;
 pub(crate) mod control;
 pub(crate) mod crash_show;
 pub(crate) mod doctor;
-mod fidelity;
 pub(crate) mod gallery;
 pub(crate) mod gallery_runs;
 pub(crate) mod import;

@@ -7,10 +7,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::fidelity::{self, Tried};
 use super::probe::probe;
 use crate::commands::compare::{
-    CompareRequest, ComparedPath, comparable, reach_clients, rooms, sides, study_of, typed,
+    CompareRequest, ComparedPath, comparable, names, reach_clients, rooms, sides, study_of, typed,
     watched, workload,
 };
 use crate::commands::room::{self, RoomAt};
@@ -18,7 +17,7 @@ use crate::commands::warned::first_impression;
 use crate::sizes::shape::{MEASURING_SHARE, with_time};
 use stackrace_base::event::{LeftBehind, shell};
 use stackrace_base::failure::Failure;
-use stackrace_base::setting::{Settings, Value, advised_size};
+use stackrace_base::setting::{GivenSetting, Settings, Value, advised_size};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
@@ -99,10 +98,28 @@ impl OwnProgram {
         }
     }
 
-    /// Whether it is a recorded application.
-    fn replays(&self) -> bool {
-        let workload = self.workload.as_ref();
-        workload.is_some_and(|workload| workload.owner == replay::REPLAY)
+    /// The same with the name of the configuration where it was recorded, if that was said.
+    ///
+    /// # Errors
+    /// That directory is not compared.
+    fn at_home(&self, sides: &[ComparedPath]) -> Result<Self, Failure> {
+        let mut own = self.clone();
+        let (Some(home), Some(settings)) = (&self.home, &mut own.workload) else {
+            return Ok(own);
+        };
+        // Its name may be another one: a link, or a relative path.
+        let path = home.canonicalize().unwrap_or_else(|_| home.clone());
+        let names = names::of(sides.iter().map(|side| side.path.as_path()));
+        let named = names.into_iter().zip(sides);
+        let mut named = named.filter(|(_, side)| side.path == path);
+        let (name, _) = named.next().ok_or_else(|| {
+            Failure::usage(format!("--home {} is not compared", home.shown())).next(
+                "name one of the directories that are compared, on the storage where the trace was recorded",
+            )
+        })?;
+        let home = GivenSetting::new(replay::HOME, name.as_str());
+        settings.settings.push(home);
+        Ok(own)
     }
 
     /// What to do where it failed when it was tried.
@@ -283,7 +300,8 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
 /// The directories cannot be compared, or the options contradict each other.
 pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let table = study(request, &sides(&host, &request.directories)?, own);
+    let sides = sides(&host, &request.directories)?;
+    let table = study(request, &sides, &own.at_home(&sides)?);
     let mut study = typed::made(table.clone())?;
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
@@ -304,6 +322,7 @@ pub(crate) fn run(
     let began = SystemClock.now_ns();
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, mut warnings, taken) = comparable(&host, request)?;
+    let own = &own.at_home(&sides)?;
     let first = first_study(request, &sides, own)?;
     reach_clients(request, &sides, observer)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
@@ -313,8 +332,14 @@ pub(crate) fn run(
     };
     check_commands(&first, own)?;
     preflight::check_machine(context, &first)?;
-    let tried = try_once(context, request, own, (&host, &first, &sides), &caught)?;
-    let probe = tried.probe;
+    let doing = caught.doing();
+    // The command may take minutes.
+    doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
+    let tried_at = SystemClock.now_ns();
+    let asked = (&caught.interrupt, own.remedy());
+    let probe = probe(context, &host, &first, &sides[0], asked)?;
+    let seconds = SystemClock.now_ns().saturating_sub(tried_at) as f64 / 1e9;
+    drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
     // What the tool prints is known now.
@@ -327,16 +352,13 @@ pub(crate) fn run(
     request.overrides.apply(&mut study);
     let spent_ns = SystemClock.now_ns().saturating_sub(began);
     study_file::spend(&mut study.decide, spent_ns);
-    let round_seconds = tried.seconds * sides.len() as f64;
-    // Several tries of a replay are told by how like the recording they were.
-    if own.home.is_none() {
-        caught.remark(&format!(
-            "`{}` was tried once in {}: {}",
-            own.name(),
-            sides[0].text,
-            unit::time_ns(probe.elapsed_ns as f64)
-        ));
-    }
+    let round_seconds = seconds * sides.len() as f64;
+    caught.remark(&format!(
+        "`{}` was tried once in {}: {}",
+        own.name(),
+        sides[0].text,
+        unit::time_ns(probe.elapsed_ns as f64)
+    ));
     let longer = |seconds| with_time(&context.command, seconds);
     first_round::check(&study.decide, round_seconds, spent_ns, &longer)?;
     if request.quick {
@@ -344,11 +366,6 @@ pub(crate) fn run(
     }
     for warning in &warnings {
         caught.remark(&format!("warning: {warning}"));
-    }
-    for said in tried.said {
-        caught.remark(&said);
-        // It stays with the result.
-        warnings.push(said);
     }
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
@@ -360,29 +377,6 @@ pub(crate) fn run(
     }
     let of = (&study, &execute::checked_store(context, &study)?);
     execute::start(context, of, &warnings, &[], &caught)
-}
-
-/// Tries it in the first directory, or a recorded application where it was recorded.
-fn try_once(
-    context: &Context,
-    request: &CompareRequest,
-    own: &OwnProgram,
-    (host, study, sides): (&LocalHost, &Study, &[ComparedPath]),
-    caught: &Caught<'_>,
-) -> Result<Tried, Failure> {
-    // The command may take minutes.
-    let doing = caught.doing();
-    doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
-    let asked = (&caught.interrupt, own.remedy());
-    let home = own.home.as_deref();
-    match own.replays() {
-        true => fidelity::tried(context, (host, study), (sides, home), asked, !request.warm),
-        false => {
-            let began = SystemClock.now_ns();
-            let probe = probe(context, host, study, &sides[0], asked, false)?;
-            Ok(Tried::once(probe, began))
-        }
-    }
 }
 
 /// Longest time of a search: no longer than the comparison may take as a whole. Shorter ones would find nothing on
@@ -443,7 +437,6 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use crate::commands::compare::{request_for, sides_of};
-    use stackrace_base::setting::GivenSetting;
     use stackrace_load::programs;
 
     #[test]

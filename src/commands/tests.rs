@@ -192,7 +192,6 @@ fn own_program(context: &Context, directory: &Path, case: &Arc<Case>) -> Option<
         &study,
         &sides[0],
         (&case.interrupt, String::new()),
-        false,
     );
     tried.err().map(|failure| failure.render())
 }

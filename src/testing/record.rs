@@ -260,6 +260,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             operations: None,
             gives_commands: false,
             imported: None,
+            recorded: None,
             metrics: (0..=input.below(3))
                 .map(|_| MetricHead {
                     name: input.text(),
@@ -402,6 +403,7 @@ fn phase(input: &mut Input<'_>) -> PhaseObservation {
         unissued: Some(input.up_to_bits(64)).filter(|_| input.below(2) == 0),
         told: (0..input.below(3)).map(|_| input.text()).collect(),
         work: None,
+        replayed: None,
         threads: Vec::new(),
     }
 }

@@ -474,6 +474,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         the_log_does_not_depend_on_the_number_of_jobs,
         workloads_at_the_same_time_are_measured_in_virtual_time,
         a_guest_records_an_application_and_replays_a_trace_of_this_machine,
+        handed_work_keeps_its_order_and_its_results_on_drives_much_slower_and_faster,
         two_machines_in_one_kernel_have_the_line_that_was_declared,
         a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
         declared_faults_happen_in_a_guest,

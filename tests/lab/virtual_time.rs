@@ -294,6 +294,40 @@ pub(super) fn systems_race_in_virtual_time_among_them_xen_and_an_older_kernel() 
     assert_eq!(fact("hypervisor on debian-13"), None);
 }
 
+/// A sync took 2.0 ms when it was recorded; here it takes 0.3 ms and 26 ms.
+pub(super) fn handed_work_keeps_its_order_and_its_results_on_drives_much_slower_and_faster() {
+    let trace = crate::replay::kept("handed");
+    let study = format!(
+        r#"[factors]
+storage = ["sata-ssd-protected", "seagate-st3000dm001"]
+[[stack]]
+lab-disks = {{ model = "{{storage}}", size = "2 GiB" }}
+[[stack]]
+ext4 = {{}}
+[[workload]]
+replay = {{ trace = "{}" }}
+[decide]
+rounds-at-most = 2
+until = "never"
+"#,
+        trace.display()
+    );
+    let ground = Ground::new();
+    ground.write("study.toml", study);
+    ground.stackrace(&["run", "study.toml", "--lab"]).ended(0);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        let replayed = &trial["phases"][0]["replayed"];
+        assert_eq!(
+            *replayed,
+            serde_json::json!({ "calls": 101, "differing": 0 })
+        );
+    }
+}
+
 /// A guest has no files of this machine but those that its workloads read; and its kernel is another one than this.
 pub(super) fn a_guest_records_an_application_and_replays_a_trace_of_this_machine() {
     let ground = crate::record::able();

@@ -10,6 +10,7 @@ pub(crate) mod kubernetes;
 mod mounts;
 mod moved;
 mod peers;
+mod replayed;
 mod schedulers;
 mod shell;
 mod taken;
@@ -28,6 +29,7 @@ use kills::*;
 use mounts::*;
 use moved::*;
 use peers::*;
+use replayed::*;
 use rustix::process::{Pid, Signal, kill_process};
 use schedulers::*;
 use serde_json::Value;
@@ -59,23 +61,6 @@ const LOOP: &str = study!(
     ],
     1000
 );
-
-/// A stack of two machines.
-const REPLICATED: &str = r#"
-title = "a device on two machines"
-[factors]
-protocol = ["A", "C"]
-[[stack]]
-loop = { size = "8 MiB" }
-[[stack]]
-drbd = { protocol = "{protocol}" }
-[[stack]]
-ext4 = {}
-[[workload]]
-files = { count = 5 }
-[decide]
-rounds-at-most = 1
-"#;
 
 /// Where Debian keeps it; an ordinary user's `PATH` leaves the directory out.
 const SSHD: &str = "/usr/sbin/sshd";
@@ -576,6 +561,8 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on,
         clients_end_by_themselves_when_the_coordinator_is_killed,
         a_study_goes_from_start_to_verdict_on_another_machine,
+        a_replay_over_ssh_is_held_against_its_home_there,
+        a_replay_is_refused_where_its_trace_is_not_and_by_clients,
         workloads_at_the_same_time_are_measured_on_another_machine,
         a_machine_that_is_not_reached_is_named_with_the_words_of_ssh,
         a_machine_on_which_the_program_cannot_be_is_refused,

@@ -2,6 +2,23 @@
 
 use super::*;
 
+/// A stack of two machines.
+const REPLICATED: &str = r#"
+title = "a device on two machines"
+[factors]
+protocol = ["A", "C"]
+[[stack]]
+loop = { size = "8 MiB" }
+[[stack]]
+drbd = { protocol = "{protocol}" }
+[[stack]]
+ext4 = {}
+[[workload]]
+files = { count = 5 }
+[decide]
+rounds-at-most = 1
+"#;
+
 pub(super) fn peers_that_make_no_sense_are_refused_with_what_to_say() {
     let ground = Ground::new();
     ground.write("study.toml", REPLICATED);

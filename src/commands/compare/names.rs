@@ -2,9 +2,19 @@
 
 use std::path::{Component, Path};
 
+use stackrace_base::unit;
+
+/// What each of the directories is called in the study and its reports.
+pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<String> {
+    let paths: Vec<&Path> = paths.collect();
+    // A report names a directory in each line: a line break in its name is a sign there.
+    let names = short(&paths);
+    names.iter().map(|name| unit::signs(name)).collect()
+}
+
 /// The last parts of the paths where they differ and can be read; else what lies between the parts that all of them
 /// begin and end with (`/srv/a/data` and `/srv/b/data` are `a` and `b`); else the whole paths.
-pub(super) fn short(paths: &[&Path]) -> Vec<String> {
+fn short(paths: &[&Path]) -> Vec<String> {
     let parts: Vec<Vec<String>> = paths.iter().map(|path| parts_of(path)).collect();
     let last = parts.iter().map(|parts| parts.last().cloned());
     let last: Vec<String> = last.map(Option::unwrap_or_default).collect();

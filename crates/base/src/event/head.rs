@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::older;
 use super::operations::OperationsOf;
+use super::recorded::RecordedApplication;
 
 /// One workload, as a report needs it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct WorkloadHead {
     /// the log is from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
+    /// The recorded application that it replays; `None` if it replays none, or its trace was away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Box<RecordedApplication>>,
 }
 
 impl WorkloadHead {

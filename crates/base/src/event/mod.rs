@@ -26,6 +26,7 @@ mod older;
 mod operations;
 mod place;
 mod price;
+mod recorded;
 mod require;
 #[cfg(test)]
 mod sample;
@@ -49,6 +50,7 @@ pub use observation::*;
 pub use operations::OperationsOf;
 pub use place::*;
 pub use price::Price;
+pub use recorded::*;
 pub use require::{BoundSide, NamedQuantile, Requirement, metrics_named, split};
 pub use shell::shell;
 

@@ -4,6 +4,7 @@ use super::client::ClientsTogether;
 use super::counted::Counted;
 use super::exchanged::ExchangedStorage;
 use super::fact::Fact;
+use super::recorded::ReplayedCalls;
 use crate::unit;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -430,6 +431,9 @@ pub struct PhaseObservation {
     /// The work that the program says it did: of the first trial of each configuration in an execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Box<WorkDone>>,
+    /// How the results of a replay compare with the recorded ones; `None` if it is no replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<ReplayedCalls>,
 }
 
 /// The work that a program says it did: figures of other work by the same command are not compared.

@@ -256,6 +256,7 @@ mod tests {
             operations: None,
             gives_commands: false,
             imported: None,
+            recorded: None,
         };
         vec![
             head(

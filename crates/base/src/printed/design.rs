@@ -207,6 +207,7 @@ fn heads(
             operations: None,
             gives_commands: false,
             imported: Some(words(&same)),
+            recorded: None,
         });
     }
     (heads, warnings)

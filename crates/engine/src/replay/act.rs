@@ -241,13 +241,17 @@ impl Acts<'_> {
 
     fn on_name(&self, call: &ReplayCall, memory: &mut Memory) -> Called {
         let root = self.root.as_fd();
-        let still = AtFlags::SYMLINK_NOFOLLOW;
+        // No link leads out: what it leads to lies below the directory that it stands in (`ReplayPlan::names`).
+        let follows = match call.is_still() {
+            true => AtFlags::SYMLINK_NOFOLLOW,
+            false => AtFlags::empty(),
+        };
         let name = match call.name() {
             Some(name) => self.name(name),
             None => return self.on_all(call),
         };
         match *call {
-            ReplayCall::Stat { .. } => done(rustix::fs::statat(root, name, still)),
+            ReplayCall::Stat { .. } => done(rustix::fs::statat(root, name, follows)),
             ReplayCall::Access { mode, .. } => {
                 let asked = Access::from_bits_truncate(mode as _);
                 done(rustix::fs::accessat(root, name, asked, AtFlags::empty()))
@@ -256,18 +260,17 @@ impl Acts<'_> {
                 done(rustix::fs::readlinkat_raw(root, name, memory.0.bytes_mut()))
             }
             ReplayCall::Mode { mode, .. } => {
-                // No link leads out: what it leads to lies below the directory that it stands in (`ReplayPlan::names`).
                 let mode = permissions(mode & 0o777);
-                done(rustix::fs::chmodat(root, name, mode, AtFlags::empty()))
+                done(rustix::fs::chmodat(root, name, mode, follows))
             }
             ReplayCall::Owner { .. } => done(rustix::fs::chownat(
                 root,
                 name,
                 None::<Uid>,
                 None::<Gid>,
-                still,
+                follows,
             )),
-            ReplayCall::Times { .. } => done(rustix::fs::utimensat(root, name, &NOW, still)),
+            ReplayCall::Times { .. } => done(rustix::fs::utimensat(root, name, &NOW, follows)),
             ReplayCall::Truncate { length, .. } => {
                 let number = call.name().unwrap_or(0);
                 let file = self.open_name(number, OFlags::WRONLY, Mode::empty())?;

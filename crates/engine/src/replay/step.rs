@@ -5,8 +5,10 @@ use crate::outcome::Op;
 /// What a call works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// A name, by its place in the list of names.
+    /// What a name leads to, by its place in the list of names.
     Name(u32),
+    /// The same name itself, where it is a link.
+    Link(u32),
     /// An open file, by its number.
     File(u32),
 }
@@ -167,7 +169,7 @@ impl ReplayCall {
             | Self::Map { file, .. } => Some(file),
             _ => match self.on()? {
                 On::File(file) => Some(file),
-                On::Name(_) => None,
+                On::Name(_) | On::Link(_) => None,
             },
         }
     }
@@ -185,10 +187,15 @@ impl ReplayCall {
             | Self::Link { name, .. }
             | Self::SymLink { name, .. } => Some(name),
             _ => match self.on()? {
-                On::Name(name) => Some(name),
+                On::Name(name) | On::Link(name) => Some(name),
                 On::File(_) => None,
             },
         }
+    }
+
+    /// Returns true if its name means a link itself, and not what it leads to.
+    pub(super) fn is_still(&self) -> bool {
+        matches!(self.on(), Some(On::Link(_)))
     }
 
     /// A result as it is compared: an error by its number; a success by its amount only where that is of the

@@ -375,6 +375,7 @@ mod tests {
             operations: None,
             gives_commands: false,
             imported: None,
+            recorded: None,
             metrics: vec![
                 metric(
                     if name == "video" {

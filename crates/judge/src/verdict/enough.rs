@@ -10,6 +10,7 @@ use serde::Serialize;
 use stackrace_stats::{FIRST_LOOK, geometric_mean, rounds_to_decide, two_sided_level};
 
 use super::evidence::Evidence;
+use super::fidelity;
 use super::fragment::times_rounded;
 use super::lacking::few_operations;
 use super::statement::{Interval, More};
@@ -200,8 +201,14 @@ fn row(
     let operations = few.filter(|_| enough == Enough::Meets || never);
     let phase_ns = phase_below_a_second(table, (configuration, required.workload), &metric.name)
         .filter(|_| enough == Enough::Meets);
+    let figure = ComparedFigure::Metric {
+        workload: required.workload,
+        metric: required.metric,
+    };
     let enough = match operations.or(phase_ns) {
         Some(_) => Enough::Open,
+        // Of the application it says nothing.
+        None if fidelity::is_unlike(table.evidence, figure) => Enough::Open,
         None => enough,
     };
     Some(RequiredRow {

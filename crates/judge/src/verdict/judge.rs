@@ -8,7 +8,7 @@ use super::look::Look;
 use super::sides::sides;
 use super::statement::Comparison;
 use super::table::ObservationTable;
-use super::{course, effects, enough, lacking, rows, sentence, slices, still};
+use super::{course, effects, enough, fidelity, lacking, rows, sentence, slices, still};
 
 /// Judges the record so far.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
@@ -68,6 +68,7 @@ fn notes<'a>(
     notes.extend(still::notes(head, compared.clone()));
     notes.extend(coarse_notes(head, compared));
     notes.extend(lacking::notes(table));
+    notes.extend(fidelity::notes(table.evidence));
     notes
 }
 

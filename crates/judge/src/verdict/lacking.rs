@@ -2,6 +2,7 @@
 
 use stackrace_stats::FIRST_LOOK;
 
+use super::fidelity;
 use super::sides::Sides;
 use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::{Ended, NamedQuantile, Observation, WorkloadHead};
@@ -26,6 +27,8 @@ pub enum Lacking {
     },
     /// The figure itself: trials were complete without it.
     Figure,
+    /// A replay that is like its application.
+    Fidelity,
 }
 
 impl Lacking {
@@ -36,6 +39,9 @@ impl Lacking {
         figure: ComparedFigure,
         pairs: usize,
     ) -> Self {
+        if fidelity::is_unlike(table.evidence, figure) {
+            return Self::Fidelity;
+        }
         let first = FIRST_LOOK as usize;
         if table.rounds.len() < first {
             return Self::Rounds;
@@ -73,6 +79,7 @@ impl Lacking {
                 "no interval, because trials ended without this figure: longer trials may have it, further rounds would not"
                     .to_owned()
             }
+            Self::Fidelity => "no verdict, because the replay is not like the application".to_owned(),
         }
     }
 
@@ -82,6 +89,7 @@ impl Lacking {
             Self::Rounds | Self::RoundsInOneGo { .. } => "too few rounds",
             Self::Operations { .. } => "too few operations",
             Self::Figure => "no figure",
+            Self::Fidelity => "not like the application",
         }
     }
 

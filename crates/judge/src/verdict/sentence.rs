@@ -10,7 +10,7 @@ use super::evidence::{Evidence, FailedConfiguration};
 use super::fragment::{bound, capital, known_to, range, tells, times};
 use super::headline::{self, against, both, ends, turned};
 use super::statement::{Comparison, ConfigurationRow, Interval, State, VerdictWord};
-use super::{forecast, guarantee, imported, still};
+use super::{fidelity, forecast, guarantee, imported, still};
 use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, Rounded, counted, listed, listed_names};
 
@@ -48,6 +48,11 @@ pub(super) fn whole(
     let failed = failures(evidence);
     if head.configurations.len() == 1 && !failed.is_empty() {
         return format!("No verdict: {failed}.");
+    }
+    if head.configurations.len() == 1
+        && let Some(why) = fidelity::withheld(evidence)
+    {
+        return format!("No verdict: {why}.");
     }
     if head.configurations.len() == 1 && !required.is_empty() {
         let answer = enough::alone(required, evidence, judged.rounds);
@@ -102,6 +107,8 @@ fn compared(judged: &VerdictGrounds<'_>, forecast: &str, evidence: &Evidence<'_>
     let by_workload = headline::by_workload(judged, head);
     let found = if let Some(found) = by_workload {
         found
+    } else if let Some(why) = fidelity::withheld(evidence) {
+        return format!("No verdict: {why}.");
     } else if ranked {
         ranking(judged, head)
     } else {

@@ -2,6 +2,7 @@
 
 use stackrace_stats::WithoutOrder;
 
+use super::fidelity;
 use super::table::{ComparedFigure, ObservationTable};
 use crate::published::distinct;
 use stackrace_base::event::RunStarted;
@@ -104,12 +105,16 @@ impl Sides {
         pairs.map(|(at, _)| at).collect()
     }
 
-    /// Log differences of the rounds that have both sides, with the position of each in the table.
+    /// Log differences of the rounds that have both sides, with the position of each in the table; none of a replay that
+    /// is not like its application.
     pub(super) fn pairs(
         &self,
         table: &ObservationTable<'_>,
         figure: ComparedFigure,
     ) -> Vec<(usize, f64)> {
+        if fidelity::is_unlike(table.evidence, figure) {
+            return Vec::new();
+        }
         // A partner of a dropped configuration goes on alone; those rounds are no pairs.
         let sides = self.a.iter().chain(&self.b);
         let rounds = sides.map(|t| table.rounds_of(*t)).min().unwrap_or(0);

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use stackrace_engine::PhaseOutcome;
 use stackrace_engine::promises::Acknowledged;
 
-use stackrace_base::event::{LedgerLine, MetricHead};
+use stackrace_base::event::{LedgerLine, MetricHead, RecordedApplication};
 use stackrace_machine::host::{Host, Needs};
 
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, Place, Slicing, Workload, WorkloadError};
 use super::metric::Figure;
-use super::replay::Fidelity;
 
 /// Every metric of any configuration, in the order they first appear.
 pub fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
@@ -128,8 +127,12 @@ impl Workload for Aligned {
         self.workload.refused_on(host)
     }
 
-    fn fidelity(&self, outcome: &PhaseOutcome) -> Option<Fidelity> {
-        self.workload.fidelity(outcome)
+    fn recorded(&self) -> Option<RecordedApplication> {
+        self.workload.recorded()
+    }
+
+    fn home(&self) -> Option<&str> {
+        self.workload.home()
     }
 
     fn settles(&self, phase: usize) -> bool {

@@ -11,8 +11,9 @@ use stackrace_engine::{ContentLedger, Control, OpError, PhaseOutcome, StartError
 
 use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
-use super::replay::Fidelity;
-use stackrace_base::event::{FailureCause, LedgerLine, MetricHead, OperationsOf};
+use stackrace_base::event::{
+    FailureCause, LedgerLine, MetricHead, OperationsOf, RecordedApplication,
+};
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::{InWords, ShownPath};
 use stackrace_machine::host::{Host, HostError, Needs};
@@ -340,8 +341,12 @@ pub trait Workload: Send + Sync {
         let _ = directory;
         None
     }
-    /// How like its recording an outcome is; `None` for what repeats no recording.
-    fn fidelity(&self, _outcome: &PhaseOutcome) -> Option<Fidelity> {
+    /// The recorded application that it replays; its home is not looked for. `None` for what repeats no recording.
+    fn recorded(&self) -> Option<RecordedApplication> {
+        None
+    }
+    /// Name of the configuration, or a level of it, on the storage where that was recorded; `None` if it is not said.
+    fn home(&self) -> Option<&str> {
         None
     }
     /// Ends what is left of a trial, whatever came of it, before its directory is removed. Not measured.

@@ -70,8 +70,8 @@ pub struct OwnProgramArgs {
     /// Compare with a recorded application: this trace of `stackrace record` is replayed in each directory
     #[arg(long, value_name = "TRACE", group = "own", conflicts_with_all = NO_REPLAY)]
     pub replay: Option<PathBuf>,
-    /// The directory on the storage where the trace was recorded. It is replayed there first, and no verdict is given if
-    /// its time, or what the device does, is not that of the application
+    /// The directory on the storage where the trace was recorded. No verdict is given if the time of the replay there, or
+    /// what the device does, is not that of the application
     #[arg(long, value_name = "DIR", requires = "replay", conflicts_with_all = NO_REPLAY)]
     pub home: Option<PathBuf>,
     /// Waits of the recorded application for clients and timers: closed, each lasts as long as it did, or open, each ends

@@ -18,6 +18,7 @@ use stackrace_base::event::{Event, Precision, RunPlace, Until, again};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
 use stackrace_base::unit;
+use stackrace_judge::verdict::{Evidence, withheld};
 use stackrace_layers::stack;
 use stackrace_machine::host::Host;
 use stackrace_machine::host::local::LocalHost;
@@ -228,6 +229,9 @@ fn why_idle(record: &Record, rounds: usize) -> Option<String> {
         return Some(format!(
             "the question of {run} was decided after {rounds} rounds: only --rounds N measures more"
         ));
+    }
+    if let Some(why) = withheld(&Evidence::of(record)) {
+        return Some(format!("{run} measures nothing more: {why}"));
     }
     // What another try would not change stays out, and without it nothing is left to be compared.
     let out = reason == Reason::Failed.word() && record.mendable().is_none();

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use crate::prepare::job_file::{self, Variables};
 use stackrace_base::bounded::ByteLimit;
-use stackrace_base::event::{Decide, Precision, Until};
+use stackrace_base::event::{Decide, Precision, Until, WorkloadHead};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, nearest};
 use stackrace_base::unit;
 use stackrace_load::programs;
-use stackrace_load::workload::together;
+use stackrace_load::workload::{replay, together};
 use stackrace_remote::agent::message::Clients;
 use stackrace_study::study::{
     self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study, StudyError, StudyTable,
@@ -367,11 +367,7 @@ pub fn check_clients(study: &Study, clients: &Clients) -> Result<(), Failure> {
         .iter()
         .find(|head| !programs::kind(&head.kind).is_some_and(|kind| kind.mergeable))
     {
-        return Err(Failure::refused(format!(
-            "{} reports more than rates and latencies, which cannot be put together over clients",
-            head.name
-        ))
-        .next("use files or shared-file instead"));
+        return Err(not_by_clients(head));
     }
     // Of the factors, the largest levels count.
     let (count, processes) = study.clients_most();
@@ -392,6 +388,22 @@ pub fn check_clients(study: &Study, clients: &Clients) -> Result<(), Failure> {
         .next("leave --processes out: as many are started as are needed"));
     }
     Ok(())
+}
+
+/// Why a workload cannot be measured by several clients together.
+fn not_by_clients(head: &WorkloadHead) -> Failure {
+    if head.kind == replay::REPLAY {
+        return Failure::refused(format!(
+            "{} replays one application, and each of several clients would do all that it did",
+            head.name
+        ))
+        .next("replay it on one machine, without --clients");
+    }
+    Failure::refused(format!(
+        "{} reports more than rates and latencies, which cannot be put together over clients",
+        head.name
+    ))
+    .next("use files or shared-file instead")
 }
 
 /// Has a study measured by clients: it costs what all of them do, and its rates are also told for the

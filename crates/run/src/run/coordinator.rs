@@ -131,7 +131,7 @@ impl Coordinator<'_> {
             }
             let live = self.live();
             if let Some(detail) = self.too_few(live.len()) {
-                return Ok((Reason::Failed, detail.to_owned()));
+                return Ok((Reason::Failed, detail));
             }
             // After a resume it may be one before the last: a round is measured again where what failed was mended.
             let round = self.ledger.lock().record().next_round();
@@ -150,7 +150,20 @@ impl Coordinator<'_> {
     }
 
     /// Says why a further round would answer nothing, with so many configurations left.
-    fn too_few(&self, left: usize) -> Option<&'static str> {
+    fn too_few(&self, left: usize) -> Option<String> {
+        let failed = self.failed(left).map(str::to_owned);
+        failed.or_else(|| self.withheld())
+    }
+
+    /// Says why no verdict can be given, however many rounds follow.
+    fn withheld(&self) -> Option<String> {
+        let asked = self.study.decide.until != Until::Never;
+        let mut ledger = self.ledger.lock();
+        let (kept, record) = ledger.looked_at();
+        asked.then(|| verdict::withheld(&kept.of(record)))?
+    }
+
+    fn failed(&self, left: usize) -> Option<&'static str> {
         // A study of one configuration measures without comparing.
         let compares = self.study.configurations.len() > 1;
         match left {

@@ -4,8 +4,8 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, ProgramWork, Timing};
 
 use stackrace_base::event::histogram::{encoded, p999};
 use stackrace_base::event::{
-    Counted, Fact, Observation, OperationObservation, PhaseObservation, ThreadOperation,
-    TimingObservation, WorkDone,
+    Counted, Fact, Observation, OperationObservation, PhaseObservation, ReplayedCalls,
+    ThreadOperation, TimingObservation, WorkDone,
 };
 use stackrace_load::workload::Workload;
 use stackrace_machine::observe;
@@ -95,6 +95,10 @@ pub(super) fn phase_observation(
             .collect(),
         told: outcome.told.clone(),
         work: outcome.work.as_ref().map(|work| Box::new(done(work))),
+        replayed: outcome.replayed.as_ref().map(|results| ReplayedCalls {
+            calls: results.calls,
+            differing: results.differing,
+        }),
     }
 }
 

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 
 use stackrace_engine::spec::Content;
 
-use stackrace_base::event::{MetricHead, Price, WorkloadHead, metrics_named};
+use stackrace_base::event::{MetricHead, Price, RecordedApplication, WorkloadHead, metrics_named};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use stackrace_base::unit;
 use stackrace_layers::stack::{LaidOutData, Layer, Stack};
-use stackrace_load::workload::{DataLayout, DataUse, Workload, aligned, together};
+use stackrace_load::workload::{DataLayout, DataUse, Workload, aligned, replay, together};
 
 use super::design::{Configuration, Factor, Kinds, Written};
 use super::entry::StudyEntry;
 use super::error::{ERRORS_MAX, LevelRefusal};
+use super::home;
 use super::quantile;
 
 /// The setting that says how much one operation does.
@@ -331,9 +332,31 @@ impl<'a> ConfigurationBuilder<'a> {
                 level: kind.map(|kind| kind.level),
                 operations: kind.map(|kind| kind.operations),
                 gives_commands: gives_commands(configurations, index),
+                recorded: self.recorded(index, configurations),
             });
         }
         heads
+    }
+
+    /// The recorded application that a workload replays, with the configuration where it was recorded.
+    fn recorded(
+        &mut self,
+        index: usize,
+        configurations: &[Configuration],
+    ) -> Option<Box<RecordedApplication>> {
+        let home = match home::place(index, configurations) {
+            Ok(home) => home,
+            Err((message, help)) => {
+                let entry = &self.workloads[index].entry;
+                let refusal = Refusal::at(entry.place_of(replay::HOME), message, help);
+                self.find(refusal, &[], &[]);
+                return None;
+            }
+        };
+        // Where the trace varies, the replay at home is the one that can be held against a recording.
+        let one = configurations.get(home.unwrap_or(0))?;
+        let recorded = one.workloads[index].recorded()?;
+        Some(Box::new(RecordedApplication { home, ..recorded }))
     }
 
     /// The metrics of a workload in all configurations, the one that it is judged by first; none if they have none in

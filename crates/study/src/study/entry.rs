@@ -162,6 +162,13 @@ impl StudyEntry {
         }
     }
 
+    /// Place where a setting is written; that of the entry's kind, if it is not.
+    pub(super) fn place_of(&self, setting: &str) -> &Span {
+        let mut all = self.raw.settings.iter();
+        let found = all.find(|given| given.name == setting);
+        found.map_or(&self.kind_span, |given| &given.span)
+    }
+
     /// Every factor it depends on, some of them perhaps more than once.
     pub(super) fn factors(&self) -> Vec<usize> {
         let mut factors: Vec<usize> = self.when.factors().collect();

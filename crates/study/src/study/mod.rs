@@ -16,6 +16,7 @@ mod document;
 mod entry;
 mod error;
 mod factor;
+mod home;
 mod jobs;
 mod named;
 mod one_line;

@@ -189,10 +189,14 @@ pub(super) struct Call {
     pub(super) offset: u8,
     pub(super) length: u8,
     pub(super) flags: u8,
+    /// Flags that its name says.
+    pub(super) implied: u64,
     /// Numbers on x86-64 and arm64; `NONE` where there is no such call.
     numbers: [u16; 2],
 }
 
+/// Flag of calls on names that a link is not followed (`AT_SYMLINK_NOFOLLOW`, on every architecture of Linux).
+pub const NO_FOLLOW: u64 = 0x100;
 // No architecture has so many calls.
 const NONE: u16 = u16::MAX;
 const NO_ROLE: Role = Role {
@@ -226,6 +230,14 @@ const fn named(code: Code, name: u8, at: bool, kept: [u8; 3], numbers: [u16; 2])
     call(code, role, kept, numbers)
 }
 
+/// A call on a name that is not followed where it is a link.
+const fn still(code: Code, name: u8, kept: [u8; 3], numbers: [u16; 2]) -> Call {
+    Call {
+        implied: NO_FOLLOW,
+        ..named(code, name, false, kept, numbers)
+    }
+}
+
 /// A call on two names.
 const fn two(code: Code, names: [u8; 2], at: bool, flags: u8, numbers: [u16; 2]) -> Call {
     let role = Role {
@@ -254,6 +266,7 @@ const fn call(code: Code, role: Role, kept: [u8; 3], numbers: [u16; 2]) -> Call 
         offset,
         length,
         flags,
+        implied: 0,
         numbers,
     }
 }
@@ -291,7 +304,7 @@ const CALLS: &[Call] = &[
     call(Code::Close, CLOSES, [0, 0, 0], [3, 57]),
     on(Code::Seek, 1, [2, 0, 3], [8, 62]),
     named(Code::Stat, 1, false, [0, 0, 0], [4, NONE]),
-    named(Code::Stat, 1, false, [0, 0, 0], [6, NONE]),
+    still(Code::Stat, 1, [0, 0, 0], [6, NONE]),
     on(Code::Stat, 1, [0, 0, 0], [5, 80]),
     named(Code::Stat, 2, true, [0, 0, 4], [262, 79]),
     named(Code::Stat, 2, true, [0, 0, 3], [332, 291]),
@@ -329,7 +342,8 @@ const CALLS: &[Call] = &[
     named(Code::Mode, 2, true, [0, 0, 3], [268, 53]),
     named(Code::Owner, 1, false, [0, 0, 0], [92, NONE]),
     on(Code::Owner, 1, [0, 0, 0], [93, 55]),
-    named(Code::Owner, 2, true, [0, 0, 0], [260, 54]),
+    still(Code::Owner, 1, [0, 0, 0], [94, NONE]),
+    named(Code::Owner, 2, true, [0, 0, 5], [260, 54]),
     named(Code::Times, 2, true, [0, 0, 4], [280, 88]),
     named(Code::SetExtended, 1, false, [0, 4, 5], [188, 5]),
     named(Code::SetExtended, 1, false, [0, 4, 5], [189, 6]),

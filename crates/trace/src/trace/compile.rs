@@ -303,7 +303,7 @@ impl Compiler {
         operation.second = second;
         operation.offset = event.argument(call.offset);
         operation.length = event.argument(call.length);
-        operation.flags = event.argument(call.flags);
+        operation.flags = event.argument(call.flags) | call.implied;
         let moved = event.result.max(0).unsigned_abs();
         match call.code {
             Code::Read | Code::Write => {

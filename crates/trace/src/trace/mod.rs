@@ -7,6 +7,7 @@ mod compile;
 mod cut;
 mod error;
 mod facts;
+mod joined;
 mod names;
 mod operation;
 mod raw;
@@ -17,13 +18,14 @@ mod tests;
 mod writer;
 
 pub use bound::{Bound, Path, Spent};
-pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, Role, roles};
+pub use call::{ARCHITECTURE, CALL_NUMBERS, Class, Code, NO_FOLLOW, Role, roles};
 pub use compile::{Above, Compiler, Recorded};
 pub use cut::cut;
 pub use error::TraceError;
 pub use facts::{
     DeviceTotal, Ending, EntryKind, KeptEntry, ResidentRange, StopReason, TraceOrigin,
 };
+pub use joined::{Joined, SharedSyncs};
 pub use names::{NameKey, Names, ROOT};
 pub use operation::Operation;
 pub use raw::RawEvent;

@@ -7,6 +7,7 @@ use super::bound::{Bound, Path};
 use super::call::{Class, Code};
 use super::error::TraceError;
 use super::facts::{Ending, EntryKind, TraceOrigin, share};
+use super::joined::{Joined, SharedSyncs};
 use super::operation::Operation;
 use super::reader::{Part, TraceReader};
 
@@ -51,6 +52,8 @@ pub struct Summary {
     pub long_mappings: u64,
     /// Files that were mapped so that writing to memory writes to them: such writes are not seen.
     pub written_mappings: u64,
+    /// Syncs, and how many of them several threads shared.
+    pub shared: SharedSyncs,
     /// The critical path.
     pub bound: Bound,
 }
@@ -60,6 +63,7 @@ pub struct Summary {
 pub struct Summing {
     found: Summary,
     path: Path,
+    joined: Joined,
 }
 
 impl Summing {
@@ -77,9 +81,11 @@ impl Summing {
                 pages: 0,
                 long_mappings: 0,
                 written_mappings: 0,
+                shared: SharedSyncs::default(),
                 bound: Path::default().bound(),
             },
             path: Path::default(),
+            joined: Joined::default(),
         }
     }
 
@@ -102,6 +108,7 @@ impl Summing {
                 for operation in operations {
                     found.count(operation);
                     self.path.take(operation);
+                    self.joined.take(operation);
                 }
             }
             Part::Ending(ending) => found.ending = ending.clone(),
@@ -112,6 +119,7 @@ impl Summing {
     pub fn end(self) -> Summary {
         Summary {
             bound: self.path.bound(),
+            shared: self.joined.found(),
             ..self.found
         }
     }

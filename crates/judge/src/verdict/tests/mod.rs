@@ -12,6 +12,7 @@ use stackrace_base::event::{
 };
 
 mod enough;
+mod fidelity;
 mod kept;
 mod lacking;
 mod order;
@@ -62,6 +63,7 @@ pub(super) fn head(
                 operations: None,
                 gives_commands: false,
                 imported: None,
+                recorded: None,
                 // Every second one is a time: smaller is better.
                 metrics: vec![MetricHead {
                     name: "m".into(),

@@ -7,10 +7,12 @@ use stackrace_engine::Op;
 use stackrace_engine::replay::{
     HeldFile, On, OrderBuilder, ReplayCall, ReplayPlan, ReplayStep, Touch, WarmPart,
 };
-use stackrace_trace::trace::{Code, MAPPED_MAX, Names, Operation, Part, TraceError, TraceReader};
+use stackrace_trace::trace::{
+    Code, MAPPED_MAX, NO_FOLLOW, Names, Operation, Part, TraceError, TraceReader,
+};
 
 use super::recorded::{Arrivals, RecordedOp};
-use super::touched::{CREATE, EVENT, LOCK, touch};
+use super::touched::{CREATE, EVENT, LOCK, end_of_file, touch};
 use super::tree::{KeptTree, link_target, path};
 use crate::workload::kind::Cost;
 use stackrace_base::unit;
@@ -54,6 +56,8 @@ struct Grown {
     before: u64,
     end: u64,
     written: u64,
+    /// Its size after the operations so far.
+    size: u64,
 }
 
 struct Compiling<'a> {
@@ -122,7 +126,8 @@ pub(super) fn compile<R: Read>(
             Part::Tree(entries) => {
                 for entry in &entries {
                     tree.add(from.names(), entry);
-                    compiling.grown.entry(entry.path).or_default().before = entry.size;
+                    let grown = compiling.grown.entry(entry.path).or_default();
+                    (grown.before, grown.size) = (entry.size, entry.size);
                 }
             }
             Part::Resident(ranges) => {
@@ -326,6 +331,9 @@ impl Compiling<'_> {
             self.recorded.entry(op).or_default().add(took);
             touch(operation, names, self.moved, &mut touches);
             touches.extend(self.lock(operation));
+            let name = self.name_of(operation);
+            let size = &mut self.grown.entry(name).or_default().size;
+            touches.extend(end_of_file(operation, name, size));
         } else {
             let off = operation.queued.saturating_add(operation.blocked);
             step.after_ns = operation
@@ -372,13 +380,17 @@ impl Compiling<'_> {
         }
     }
 
-    /// Counts the space that an operation takes.
-    fn grow(&mut self, operation: &Operation, end: u64, written: u64) {
-        let name = match operation.path {
+    /// The name of what an operation works on; 0: none. Of a file that was opened by several names the one that was used.
+    fn name_of(&self, operation: &Operation) -> u32 {
+        match operation.path {
             0 => self.files.get(&operation.handle).copied().unwrap_or(0),
             name => name,
-        };
-        // Of a file that was opened by several names the one counts that was used.
+        }
+    }
+
+    /// Counts the space that an operation takes.
+    fn grow(&mut self, operation: &Operation, end: u64, written: u64) {
+        let name = self.name_of(operation);
         let grown = self.grown.entry(name).or_default();
         grown.end = grown.end.max(end);
         grown.written = grown.written.saturating_add(written);
@@ -486,10 +498,11 @@ impl Compiling<'_> {
         let on = match (operation.path, operation.handle) {
             (0, 0) => return ReplayCall::Nothing,
             (0, file) => On::File(file),
+            (name, _) if is_still(operation) => On::Link(self.named(names, name)),
             (name, _) => On::Name(self.named(names, name)),
         };
         let name = match on {
-            On::Name(name) => name,
+            On::Name(name) | On::Link(name) => name,
             On::File(_) => return on_either(operation, on),
         };
         match operation.code {
@@ -553,6 +566,12 @@ impl Compiling<'_> {
 
 /// Longest processor time inside of a call that is taken off: sums of two do not overflow.
 const TIME_LEFT: u64 = 1 << 60;
+
+/// Returns true if a call is meant for a link itself. Of the others a name leads to what is asked for.
+fn is_still(operation: &Operation) -> bool {
+    let may = matches!(operation.code, Code::Stat | Code::Owner | Code::Times);
+    may && operation.flags & NO_FOLLOW != 0
+}
 
 /// A call that takes a name or an open file.
 fn on_either(operation: &Operation, on: On) -> ReplayCall {

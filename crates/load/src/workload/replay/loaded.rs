@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
+use stackrace_engine::Op;
 use stackrace_engine::replay::ReplayPlan;
-use stackrace_engine::{Op, PhaseOutcome};
-use stackrace_trace::trace::{DeviceTotal, Summary, Summing, TraceError, TraceReader};
+use stackrace_trace::trace::{DeviceTotal, SharedSyncs, Summary, Summing, TraceError, TraceReader};
 
 use super::compile::{Compiled, compile};
-use super::fidelity::{Fidelity, OpFidelity};
 use super::recorded::{Arrivals, RecordedOp};
 use super::touched::add_moved;
 use super::tree::KeptTree;
 use crate::workload::kind::Cost;
-use crate::workload::metric::{self, Latency};
+use stackrace_base::event::{RecordedApplication, RecordedDevice, RecordedOperation};
 use stackrace_base::unit::{self, InWords, ShownPath};
 
 /// Most calls and threads that are replayed: all of them are in memory.
@@ -42,7 +41,9 @@ pub(super) struct LoadedTrace {
     pub(super) calls: u64,
     /// Share of the critical path that waits for what was not recorded.
     pub(super) outside_share: f64,
-    pub(super) recorded: BTreeMap<Op, RecordedOp>,
+    /// Syncs that several threads shared.
+    pub(super) shared: SharedSyncs,
+    operations: BTreeMap<Op, RecordedOp>,
     recorded_ns: u64,
     lost: f64,
     covered: f64,
@@ -54,10 +55,38 @@ pub(super) struct LoadedTrace {
 impl LoadedTrace {
     /// Kinds of calls, those with the most time first.
     pub(super) fn by_time(&self) -> Vec<Op> {
-        let mut kinds: Vec<(&Op, &RecordedOp)> = self.recorded.iter().collect();
+        let mut kinds: Vec<(&Op, &RecordedOp)> = self.operations.iter().collect();
         // What takes most of the time decides.
         kinds.sort_by_key(|(_, recorded)| std::cmp::Reverse(recorded.sum_ns));
         kinds.into_iter().map(|(op, _)| *op).collect()
+    }
+
+    /// What a replay of it is held against.
+    pub(super) fn recorded(&self) -> RecordedApplication {
+        let by_time = self.by_time().into_iter();
+        let operations = by_time.filter_map(|op| {
+            let recorded = self.operations.get(&op)?;
+            Some(RecordedOperation {
+                op: op.name().to_owned(),
+                ns: u64::try_from(recorded.sum_ns).unwrap_or(u64::MAX),
+                ns_p99: recorded.latency.value_at_quantile(0.99),
+            })
+        });
+        RecordedApplication {
+            home: None,
+            file_system: self.file_system.clone(),
+            lost: self.lost,
+            covered: self.covered,
+            cost: self.cost_share,
+            elapsed_ns: self.recorded_ns,
+            operations: operations.collect(),
+            device: self.device.map(|device| RecordedDevice {
+                read_bytes: device.read_bytes,
+                written_bytes: device.written_bytes,
+                flushes: device.flushes,
+            }),
+            not_by_elapsed: None,
+        }
     }
 }
 
@@ -76,7 +105,10 @@ type Refused = (String, &'static str);
 pub(super) fn of(trace: &Path, arrivals: Arrivals) -> Result<Arc<LoadedTrace>, Refused> {
     let unread = |error: std::io::Error| {
         let why = format!("{}: {}", trace.shown(), error.in_words());
-        (why, "name the file that `stackrace record` wrote")
+        (
+            why,
+            "name the file that `stackrace record` wrote, or copy it to this path on the machine that measures",
+        )
     };
     let about = std::fs::metadata(trace).map_err(unread)?;
     // A pipe would be read once, and it is read twice: which names move has to be known before the order is made.
@@ -186,7 +218,8 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
         cost,
         calls,
         outside_share: bound.outside_share(),
-        recorded,
+        shared: summary.shared,
+        operations: recorded,
         recorded_ns,
         lost: summary.ending.lost_share(),
         covered: summary.coverage(),
@@ -253,34 +286,4 @@ fn check(summary: &Summary) -> Result<(), Refused> {
         ));
     }
     Ok(())
-}
-
-/// How like the recording an outcome is.
-pub(super) fn fidelity(loaded: &LoadedTrace, outcome: &PhaseOutcome) -> Fidelity {
-    // A kind that was never replayed has no time to compare.
-    let ops = loaded.by_time().into_iter().filter_map(|op| {
-        let recorded = loaded.recorded.get(&op)?;
-        let replayed = metric::of(outcome, op)?;
-        let figure = |which| {
-            [
-                metric::figure(&recorded.latency, recorded.sum_ns, which),
-                metric::figure(&replayed.latency, replayed.latency_sum_ns, which),
-            ]
-        };
-        Some(OpFidelity {
-            op,
-            time_ns: [recorded.sum_ns as f64, replayed.latency_sum_ns as f64],
-            p99_ns: figure(Latency::P99),
-        })
-    });
-    Fidelity {
-        file_system: loaded.file_system.clone(),
-        lost: loaded.lost,
-        covered: loaded.covered,
-        cost: loaded.cost_share,
-        elapsed_ns: [loaded.recorded_ns as f64, outcome.elapsed_ns as f64],
-        results: outcome.replayed.clone().unwrap_or_default(),
-        ops: ops.collect(),
-        devices: [loaded.device, None],
-    }
 }

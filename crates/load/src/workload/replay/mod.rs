@@ -9,15 +9,13 @@
 //! aio, copies between files and locks are not made; their time is waited instead.
 
 mod compile;
-mod fidelity;
+mod differing;
 mod loaded;
 mod recorded;
 #[cfg(test)]
 pub(crate) mod tests;
 mod touched;
 mod tree;
-
-pub use fidelity::{Fidelity, OpFidelity};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,9 +26,10 @@ use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, 
 use super::metric::{Figure, Latency};
 use loaded::LoadedTrace;
 use recorded::Arrivals;
+use stackrace_base::event::{NotByElapsed, RecordedApplication};
 use stackrace_base::setting::{ChoiceDoc, Refusal, SettingDoc, Settings, choice};
 use stackrace_base::unit::{self, ShownPath};
-use stackrace_machine::host::{Host, argv};
+use stackrace_machine::host::Host;
 
 /// The word in a study.
 pub const REPLAY: &str = "replay";
@@ -39,6 +38,8 @@ pub const TRACE: &str = "trace";
 /// The setting with the sum of the trace.
 pub const DIGEST: &str = "digest";
 
+/// The setting that names the configuration where it was recorded.
+pub const HOME: &str = "home";
 /// The setting for waits.
 pub const ARRIVALS: &str = "arrivals";
 
@@ -51,6 +52,8 @@ const WAITS: ChoiceDoc<Arrivals> = choice!(
 
 /// Share of differing results above which a replay is not like the application.
 const DIFFERING_MAX: f64 = 0.001;
+/// Share of the syncs that several threads share, above which their number follows from how fast the storage is.
+const SHARED_MAX: f64 = 0.05;
 /// Share of the critical path that waits for others, above which elapsed time says little of storage.
 const OUTSIDE_MAX: f64 = 0.1;
 
@@ -61,6 +64,11 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     settings: &[
         SettingDoc::text(TRACE, "", "The trace, on the machine that measures.").required(),
         SettingDoc::text(DIGEST, "", "BLAKE3 of the trace: another one is refused."),
+        SettingDoc::text(
+            HOME,
+            "",
+            "The configuration, or its level, on the storage of the recording: is the replay like it?",
+        ),
         WAITS.doc,
     ],
     example: "replay = { trace = \"app.trace\" }",
@@ -72,6 +80,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 struct Replay {
     trace: PathBuf,
     arrivals: Arrivals,
+    home: Option<String>,
     /// Why it cannot be replayed, if it cannot: a stored run is read where its trace is gone.
     loaded: Result<Arc<LoadedTrace>, String>,
 }
@@ -89,6 +98,7 @@ impl Replay {
         let trace = PathBuf::from(settings.text(TRACE)?);
         let arrivals = settings.choice(WAITS)?;
         let digest = settings.optional_text(DIGEST)?;
+        let home = settings.optional_text(HOME)?;
         // One that is gone is no error here: reports read studies of long ago.
         let loaded = loaded::of(&trace, arrivals);
         let loaded = loaded.map_err(|(why, next)| format!("{why}; {next}"));
@@ -107,8 +117,23 @@ impl Replay {
         Ok(Self {
             trace,
             arrivals,
+            home,
             loaded,
         })
+    }
+
+    /// Below saturation the elapsed time is that of those who ask, whatever the storage does.
+    fn not_by_elapsed(&self, loaded: &LoadedTrace) -> Option<NotByElapsed> {
+        match self.arrivals {
+            Arrivals::Open => Some(NotByElapsed::Arrivals),
+            Arrivals::Closed if loaded.outside_share > OUTSIDE_MAX => Some(NotByElapsed::Waits),
+            // Elsewhere it would make more of them, or fewer.
+            Arrivals::Closed if loaded.shared.share() > SHARED_MAX => Some(NotByElapsed::Joins {
+                shared: loaded.shared.shared,
+                syncs: loaded.shared.syncs,
+            }),
+            Arrivals::Closed => None,
+        }
     }
 
     fn loaded(&self) -> Result<&LoadedTrace, WorkloadError> {
@@ -143,10 +168,9 @@ impl Workload for Replay {
         };
         // The tail first: it is what a user of the application feels.
         let mut figures: Vec<Figure<'_>> = loaded.by_time().into_iter().flat_map(both).collect();
-        // Below saturation the elapsed time is that of those who ask, whatever the storage does.
-        let place = match loaded.outside_share > OUTSIDE_MAX || self.arrivals == Arrivals::Open {
-            true => figures.len().min(1),
-            false => 0,
+        let place = match self.not_by_elapsed(loaded) {
+            Some(_) => figures.len().min(1),
+            None => 0,
         };
         figures.insert(place, elapsed);
         figures.extend(Figure::cpu());
@@ -163,21 +187,9 @@ impl Workload for Replay {
         vec![REPLAY]
     }
 
-    fn refused_on(&self, host: &dyn Host) -> Option<String> {
-        if host.is_here() {
-            return self.loaded.as_ref().err().cloned();
-        }
-        // That machine replays it: the trace has to lie there, at the same path.
-        let trace = self.trace.shown();
-        let there = argv(["test", "-f", &self.trace.to_string_lossy()]);
-        match host.exec(&there) {
-            Ok(said) if said.status == Some(0) => None,
-            Ok(_) => Some(format!(
-                "{}: the trace {trace} is not there; copy it to the same path, or compare here",
-                host.name()
-            )),
-            Err(error) => Some(error.to_string()),
-        }
+    fn refused_on(&self, _host: &dyn Host) -> Option<String> {
+        // Each machine that measures reads the trace itself, at this path.
+        self.loaded.as_ref().err().cloned()
     }
 
     fn reads(&self) -> Vec<PathBuf> {
@@ -202,7 +214,7 @@ impl Workload for Replay {
         if let Some(results) = &outcome.replayed
             && results.differing > 0
         {
-            let words = fidelity::differing_words(results);
+            let words = differing::words(results);
             // A few differ by chance: a lookup that raced with another process.
             if results.differing as f64 > results.calls as f64 * DIFFERING_MAX
                 && outcome.error.is_none()
@@ -216,7 +228,15 @@ impl Workload for Replay {
         Ok(outcome)
     }
 
-    fn fidelity(&self, outcome: &PhaseOutcome) -> Option<Fidelity> {
-        Some(loaded::fidelity(self.loaded.as_ref().ok()?, outcome))
+    fn recorded(&self) -> Option<RecordedApplication> {
+        let loaded = self.loaded.as_ref().ok()?;
+        Some(RecordedApplication {
+            not_by_elapsed: self.not_by_elapsed(loaded),
+            ..loaded.recorded()
+        })
+    }
+
+    fn home(&self) -> Option<&str> {
+        self.home.as_deref()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome};
 use stackrace_trace::trace::{
-    Code, Compiler, Ending, EntryKind, KeptEntry, NameKey, Operation, ROOT, Recorded,
+    Code, Compiler, Ending, EntryKind, KeptEntry, NO_FOLLOW, NameKey, Operation, ROOT, Recorded,
     ResidentRange, StopReason, TraceOrigin, TraceWriter,
 };
 
@@ -197,10 +197,10 @@ fn forks_wakes_and_names_are_replayed_in_their_order_with_no_result_that_differs
     assert!(outcome.told.is_empty(), "{:?}", outcome.told);
     // Computing and the wake take as long as they did: the open of thread 1 comes 5 ms after the start.
     assert!(outcome.elapsed_ns >= 8 * MS, "{}", outcome.elapsed_ns);
-    let fidelity = workload.fidelity(&outcome).unwrap();
-    assert_eq!(fidelity.elapsed_ns[0] as u64, 12 * MS + MS / 10);
-    let read = fidelity.ops.iter().find(|op| op.op == Op::Read).unwrap();
-    assert_eq!(read.time_ns[0], 1e5);
+    let recorded = workload.recorded().unwrap();
+    assert_eq!(recorded.elapsed_ns, 12 * MS + MS / 10);
+    let read = recorded.operations.iter().find(|of| of.op == "read");
+    assert_eq!(read.unwrap().ns, MS / 10);
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn what_recording_took_is_no_time_of_the_application() {
     // 1000 events; each thread has 6 steps.
     trace.ending.cost_ns = 1000 * MS / 10;
     let workload = workload(&trace.kept(base.path()));
-    let outcome = replay(&*workload).unwrap();
-    let recorded = workload.fidelity(&outcome).unwrap().elapsed_ns[0] as u64;
-    assert_eq!(recorded, 12 * MS + MS / 10 - 6 * MS / 10);
+    replay(&*workload).unwrap();
+    let recorded = workload.recorded().unwrap();
+    assert_eq!(recorded.elapsed_ns, 12 * MS + MS / 10 - 6 * MS / 10);
 }
 
 #[test]
@@ -404,9 +404,35 @@ fn locks_of_whole_files_are_taken_and_refused_in_the_recorded_order() {
     let results = outcome.replayed.clone().unwrap();
     assert_eq!((results.calls, results.differing), (9, 0), "{results:?}");
     // Waiting for the other one is no time of the call.
-    let fidelity = workload.fidelity(&outcome).unwrap();
-    let look = fidelity.ops.iter().find(|op| op.op == Op::Stat).unwrap();
-    assert_eq!(look.time_ns[0] as u64, 5 * MS / 10);
+    let recorded = workload.recorded().unwrap();
+    let look = recorded.operations.iter().find(|of| of.op == "stat");
+    assert_eq!(look.unwrap().ns, 5 * MS / 10);
+}
+
+#[test]
+fn who_asks_for_the_end_of_a_file_waits_for_who_moved_it_by_another_open_file() {
+    let base = tempfile::tempdir().unwrap();
+    let mut trace = opened_twice();
+    for open in &mut trace.operations[2..] {
+        open.flags = 2;
+    }
+    // Thread 0 computes for 20 ms before it makes the file longer, and thread 1 asks right after that.
+    trace.call(Code::WriteAt, 0, 22 * MS, |write| {
+        (write.handle, write.offset, write.length, write.result) = (1, 100_000, 5000, 5000);
+    });
+    for (code, length, result) in [(Code::Seek, 0, 105_000), (Code::ReadAt, 9000, 5000)] {
+        trace.call(code, 1, 22 * MS + MS / 2, |asks| {
+            (asks.handle, asks.length, asks.result, asks.blocked) = (2, length, result, MS);
+            (asks.offset, asks.flags) = match code {
+                Code::Seek => (0, 2),
+                _ => (100_000, 0),
+            };
+            asks.gap_blocked = 21 * MS;
+        });
+    }
+    let outcome = replay(&*workload(&trace.kept(base.path()))).unwrap();
+    let results = outcome.replayed.unwrap();
+    assert_eq!((results.calls, results.differing), (5, 0), "{results:?}");
 }
 
 /// The error of a lock that is not free, as the kernel numbers it.
@@ -415,7 +441,7 @@ fn libc_again() -> i32 {
 }
 
 #[test]
-fn a_link_leads_below_its_directory_as_recorded_and_else_nowhere() {
+fn a_link_is_followed_below_its_directory_as_recorded_and_leads_else_nowhere() {
     let base = tempfile::tempdir().unwrap();
     let mut trace = WrittenTrace::new();
     let (file, new, dir) = (trace.file, trace.new, trace.dir);
@@ -437,9 +463,16 @@ fn a_link_leads_below_its_directory_as_recorded_and_else_nowhere() {
     trace.call(Code::Open, 0, 5 * MS, |open| {
         (open.path, open.result) = (up, -2);
     });
+    // The link is there; what it leads to is not.
+    trace.call(Code::Stat, 0, 6 * MS, |look| {
+        (look.path, look.flags) = (up, NO_FOLLOW)
+    });
+    trace.call(Code::Stat, 0, 7 * MS, |look| {
+        (look.path, look.result) = (up, -2);
+    });
     let outcome = replay(&*workload(&trace.kept(base.path()))).unwrap();
     let results = outcome.replayed.unwrap();
-    assert_eq!((results.calls, results.differing), (5, 0), "{results:?}");
+    assert_eq!((results.calls, results.differing), (7, 0), "{results:?}");
 }
 
 #[test]

@@ -14,6 +14,10 @@ pub(super) const EVENT: u64 = 1 << 40;
 const NAME: u64 = 2 << 40;
 const FILE: u64 = 3 << 40;
 pub(super) const LOCK: u64 = 4 << 40;
+const SIZE: u64 = 5 << 40;
+
+/// `lseek` from the end of a file (lseek(2), on every architecture of Linux).
+const FROM_END: u64 = 2;
 
 /// Adds the names that were made, removed or moved in a part while others may have stood below them.
 pub(super) fn add_moved(part: &Part, moved: &mut HashSet<u32>) {
@@ -30,6 +34,40 @@ pub(super) fn add_moved(part: &Part, moved: &mut HashSet<u32>) {
             _ => {}
         }
     }
+}
+
+/// The end of a file, which a call moves or meets; `size` is where it was, and is moved with it. Calls of threads that
+/// have the file open each for itself are ordered by nothing else.
+pub(super) fn end_of_file(operation: &Operation, name: u32, size: &mut u64) -> Option<Touch> {
+    let (before, moved) = (*size, operation.moved());
+    let end = operation.offset.saturating_add(moved);
+    let meets = match operation.code {
+        _ if operation.result < 0 => return None,
+        Code::Write | Code::WriteAt => {
+            *size = before.max(end);
+            false
+        }
+        Code::Allocate => {
+            *size = before.max(operation.offset.saturating_add(operation.length));
+            false
+        }
+        Code::Truncate => {
+            *size = operation.length;
+            false
+        }
+        Code::Open if operation.flags & TRUNCATE != 0 => {
+            *size = 0;
+            false
+        }
+        Code::Read | Code::ReadAt => moved < operation.length,
+        Code::Seek => operation.flags == FROM_END,
+        _ => false,
+    };
+    let changes = *size != before;
+    (changes || meets).then_some(Touch {
+        thing: SIZE | u64::from(name),
+        changes,
+    })
 }
 
 /// What a call touches: the file, the names, and the directories above them that were ever moved.

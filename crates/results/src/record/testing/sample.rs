@@ -77,6 +77,7 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
         operations: None,
         gives_commands: false,
         imported: None,
+        recorded: None,
     }
 }
 
@@ -493,6 +494,7 @@ fn trial(
             threads: Vec::new(),
             told: Vec::new(),
             work: None,
+            replayed: None,
         }],
         metrics: vec![
             Some(speed),

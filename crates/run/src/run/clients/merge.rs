@@ -283,6 +283,7 @@ mod tests {
             threads: Vec::new(),
             told: Vec::new(),
             work: None,
+            replayed: None,
         };
         ClientMeasured {
             observation,

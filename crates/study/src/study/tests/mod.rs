@@ -2,6 +2,7 @@
 
 mod asked;
 mod costs;
+mod home;
 mod jobs;
 mod laws;
 mod reading;

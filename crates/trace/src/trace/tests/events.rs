@@ -188,6 +188,18 @@ fn names_begin_where_the_process_works() {
 }
 
 #[test]
+fn a_look_at_a_link_itself_is_another_one_than_at_what_it_leads_to() {
+    let look = |call| RawEvent {
+        name: Some(b"/srv/data/x"),
+        ..event(call, 1000)
+    };
+    // stat, lstat
+    let found = operations(&mut compiler(), &[look(4), look(6)]);
+    let flags: Vec<u64> = found.iter().map(|one| one.flags).collect();
+    assert_eq!(flags, [0, NO_FOLLOW]);
+}
+
+#[test]
 fn a_directory_that_was_renamed_has_its_new_name() {
     let mut compiler = compiler();
     compiler.entry(ROOT, b"a", 50, true).unwrap();
