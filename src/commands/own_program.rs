@@ -122,6 +122,12 @@ impl OwnProgram {
         Ok(own)
     }
 
+    /// Returns true if it is a recorded application.
+    fn replays(&self) -> bool {
+        let workload = self.workload.as_ref();
+        workload.is_some_and(|workload| workload.owner == replay::REPLAY)
+    }
+
     /// What to do where it failed when it was tried.
     fn remedy(&self) -> String {
         match (&self.workload, &self.fio) {
