@@ -17,7 +17,7 @@ const LARGE: u32 = 256;
 const STREAM_DEPTH: u32 = 32;
 const STREAM_READS: u64 = 256;
 
-/// The findings.
+/// Times of reads alone, and rates of several at once.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Several {
     /// Time of a read alone by its sectors, ns.
@@ -57,12 +57,13 @@ impl Several {
         alone.chain(at_once).chain([self.stream])
     }
 
-    /// How far another drive's findings are from these: root mean square of the logarithms of the ratios.
+    /// How far another drive's findings are from these: root mean square of how much larger the larger of two is.
     pub(super) fn distance(&self, other: &Self) -> f64 {
         let pairs = self.figures().zip(other.figures());
         let (mut sum, mut count) = (0.0, 0.0);
         for (own, others) in pairs {
-            sum += (own.max(1e-9) / others.max(1e-9)).ln().powi(2);
+            let apart = own.max(others) / own.min(others).max(1e-9) - 1.0;
+            sum += apart * apart;
             count += 1.0;
         }
         (sum / f64::max(count, 1.0)).sqrt()
@@ -97,7 +98,7 @@ fn middle_half(mut times: Vec<f64>) -> f64 {
     half.iter().sum::<f64>() / half.len().max(1) as f64
 }
 
-/// Measures them.
+/// Reads alone, at once, and as a stream.
 pub(super) fn several<P: Probe>(bench: &mut Bench<'_, P>) -> Result<Several, P::Error> {
     let mut alone = Vec::new();
     for sectors in SIZES {

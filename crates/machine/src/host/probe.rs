@@ -42,7 +42,7 @@ impl ReadProbe {
         })
     }
 
-    /// Where it is.
+    /// Path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }

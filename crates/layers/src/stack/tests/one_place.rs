@@ -18,7 +18,17 @@ const SHARED: [&str; 9] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 30] = [
+const ELSEWHERE: [(&str, &[&str], &str); 32] = [
+    (
+        "crates/machine/src/host/tools.rs",
+        &["qemu-img"],
+        "the package of a program that the lab needs, too",
+    ),
+    (
+        "crates/remote/src/lab/command.rs",
+        &["qemu-img"],
+        "the lab makes images of guests with it",
+    ),
     (
         "crates/machine/src/host/file_system_settings.rs",
         &["btrfs", "devices", "ext2", "ext3", "ext4", "zfs"],
