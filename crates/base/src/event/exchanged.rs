@@ -27,6 +27,7 @@ impl ExchangedStorage {
     pub fn advice(&self) -> &'static str {
         match (self.is_changed(), &self.unreadable) {
             (true, _) => "mount and set it as it was",
+            // The storage is there and answers nothing: mounting it as it was would not help.
             (false, Some(_)) => {
                 "bring it back to work (a file system that gave up: unmount it, check it, mount it)"
             }

@@ -26,6 +26,7 @@ const DECIMALS_MAX: usize = 12;
 fn is_perhaps_thousands(number: &str) -> bool {
     let parts = number.split_once('.');
     parts.is_some_and(|(whole, rest)| {
+        // 0.125 cannot be thousands, nor can four digits before the point.
         rest.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0')
     })
 }
@@ -44,6 +45,7 @@ impl Price {
         let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
         let (number, rest) = trimmed.split_at(end.ok_or_else(unfit)?);
         let amount: f64 = number.parse().map_err(|_| unfit())?;
+        // Half of Europe writes 1.000 where others write 1,000: a thousandth of a cost must not decide in silence.
         if is_perhaps_thousands(number) {
             let (thousands, rest) = number.split_once('.').unwrap_or((number, ""));
             return Err(UnitError {

@@ -93,6 +93,7 @@ impl Several {
 /// Mean of the middle half: late reads do not count.
 fn middle_half(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
+    // A median jumps between the times of one page and of two.
     let quarter = times.len() / 4;
     let half = &times[quarter..times.len() - quarter];
     half.iter().sum::<f64>() / half.len().max(1) as f64
@@ -110,6 +111,7 @@ pub(super) fn several<P: Probe>(bench: &mut Bench<'_, P>) -> Result<Several, P::
         alone.push((sectors, middle_half(times).max(1.0)));
     }
     let mut at_once = Vec::new();
+    // More under way needs more reads, or beginning and end would weigh more than what lies between.
     for depth in DEPTHS {
         let count = READS.max(u64::from(depth) * READS_EACH);
         let time = bench.anywhere(depth, count, SMALL)?;

@@ -61,6 +61,7 @@ pub(super) fn missed(found: &Several, card: &Card) -> f64 {
 pub(super) fn card(sectors: u64, found: &Several, turns: bool, model: &str) -> Card {
     let volume = Card::Volume(Box::new(volume(sectors, found, turns, model)));
     let to_volume = distance(found, &volume, 0);
+    // An SSD has more values to choose, so it could pass for a volume; three limits that explain all are the simpler answer.
     if turns || to_volume <= IS_VOLUME {
         return volume;
     }
@@ -128,6 +129,7 @@ struct Tried {
 impl Tried {
     /// Begins with what the figures say at once.
     fn first(found: &Several, dies: u32, page: u64) -> Self {
+        // The stream is the interface's, and the most small reads a second its commands'; the rest of a read alone is flash.
         let latency = found.latency() / 1e3;
         let bus = found.stream / 1e6;
         let command = (1e6 / found.most() - 4096.0 / bus).max(0.05);
@@ -170,6 +172,7 @@ impl Tried {
     /// How far its model is from the measured figures. Blocks are small, so that a small drive has enough of them.
     fn distance(&self, found: &Several) -> f64 {
         let mut card = self.card("tried", "");
+        // Reads do not ask for either.
         card.pages_per_block.value = 2;
         card.over_provisioning.value = 4.0;
         distance(found, &Card::Ssd(Box::new(card)), TRIED_BYTES)
@@ -196,6 +199,7 @@ impl Tried {
                     }
                 }
                 if best >= before {
+                    // Nothing nearer at this step: the next one is finer.
                     break;
                 }
             }
@@ -233,6 +237,7 @@ fn ssd(found: &Several, model: &str) -> (SsdCard, f64) {
             (tried, distance)
         })
         .collect();
+    // Number of dies and size of a page are no scale that could be followed: each is tried.
     tried.sort_by(|one, other| one.1.total_cmp(&other.1));
     // Coarse steps do not tell the nearest ones apart.
     tried.truncate(POLISHED);

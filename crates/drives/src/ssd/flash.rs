@@ -192,6 +192,7 @@ impl Flash {
             for unit in unit..end {
                 self.put(at, unit);
             }
+            // A page is programmed once: what the last one lacks stays empty.
             let rest = self.units_per_page - (end - unit);
             self.dies[at].taken += rest;
             unit = end;
