@@ -10,7 +10,7 @@ mod whole;
 
 pub use count::{count, counted};
 pub use far::{far, far_rounded};
-pub use rounded::{Rounded, decimals, percent, percent_rounded};
+pub use rounded::{Rounded, decimals, not_one, percent, percent_rounded};
 pub use stackrace_system::limit::InWords;
 pub use stackrace_system::shown::{ShownName, ShownPath, is_no_name, is_no_text, sign, signs};
 pub use whole::whole_time;
@@ -339,14 +339,6 @@ pub fn digits(value: f64) -> String {
     }
 }
 
-/// An end of an interval that excludes 1, where two decimals would read as 1: `1.004`. `None` where two are enough, or
-/// four are too few.
-pub fn not_one(end: f64) -> Option<String> {
-    let reads_as_one = |places: i32| (end * 10_f64.powi(places)).round() == 10_f64.powi(places);
-    let places = [3, 4].into_iter().find(|places| !reads_as_one(*places))?;
-    reads_as_one(2).then(|| count::with_decimals(end, places as usize))
-}
-
 /// A time of minutes and hours: `2 min 05 s`, `3 h 10 min`.
 pub fn long_time(seconds: f64) -> String {
     let seconds = seconds.max(0.0).round() as u64;
@@ -444,21 +436,6 @@ fn three_digits(value: f64, units: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_end_that_is_not_one_does_not_read_as_one() {
-        let shown = [1.004, 0.996, 1.0002, 1.01, 1.0, 1.00001, 0.5].map(not_one);
-        let expected = [
-            Some("1.004"),
-            Some("0.996"),
-            Some("1.0002"),
-            None,
-            None,
-            None,
-            None,
-        ];
-        assert_eq!(shown, expected.map(|text| text.map(str::to_owned)));
-    }
 
     #[test]
     fn a_list_of_names_with_commas_shows_where_each_ends() {

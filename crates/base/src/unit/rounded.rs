@@ -24,6 +24,14 @@ pub fn decimals(value: f64, decimals: usize, rounded: Rounded) -> String {
     super::count::with_decimals(shown, decimals)
 }
 
+/// An end of an interval that excludes 1, where two decimals would read as 1: `1.004`. `None` where two are enough, or
+/// four are too few.
+pub fn not_one(end: f64) -> Option<String> {
+    let reads_as_one = |places: i32| (end * 10_f64.powi(places)).round() == 10_f64.powi(places);
+    let places = [3, 4].into_iter().find(|places| !reads_as_one(*places))?;
+    reads_as_one(2).then(|| super::count::with_decimals(end, places as usize))
+}
+
 /// A share in percent, with two or three digits: `12 %`, `3.4 %`, `0.21 %`.
 pub fn percent(share: f64) -> String {
     percent_rounded(share, Rounded::Nearest)
@@ -64,6 +72,21 @@ pub fn percent_rounded(share: f64, rounded: Rounded) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_that_is_not_one_does_not_read_as_one() {
+        let shown = [1.004, 0.996, 1.0002, 1.01, 1.0, 1.00001, 0.5].map(not_one);
+        let expected = [
+            Some("1.004"),
+            Some("0.996"),
+            Some("1.0002"),
+            None,
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(shown, expected.map(|text| text.map(str::to_owned)));
+    }
 
     #[test]
     fn nothing_is_not_shown_for_what_is_there() {

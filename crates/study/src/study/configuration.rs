@@ -10,7 +10,7 @@ use stackrace_base::unit;
 use stackrace_layers::stack::{LaidOutData, Layer, Stack};
 use stackrace_load::workload::{DataLayout, DataUse, Workload, aligned, replay, together};
 
-use super::design::{Configuration, Factor, Kinds, Written};
+use super::design::{Configuration, Factor, Kinds, WrittenEntry};
 use super::entry::StudyEntry;
 use super::error::{ERRORS_MAX, LevelRefusal};
 use super::home;
@@ -115,7 +115,7 @@ impl<'a> ConfigurationBuilder<'a> {
     }
 
     /// All that stands in the study of one combination.
-    fn written(&self, levels: &[usize]) -> Vec<Written> {
+    fn written(&self, levels: &[usize]) -> Vec<WrittenEntry> {
         let workloads = self.workloads.iter().map(|workload| &workload.entry);
         let entries = self.stack.iter().chain(workloads);
         entries

@@ -210,7 +210,7 @@ pub struct Level {
 }
 
 /// A layer or a workload as it is written: its word, and its settings.
-pub(crate) type Written = (String, Vec<(String, Value)>);
+pub(crate) type WrittenEntry = (String, Vec<(String, Value)>);
 
 /// One level of each factor, and what it makes.
 pub struct Configuration {
@@ -222,7 +222,7 @@ pub struct Configuration {
     pub cost: Option<Price>,
     /// Layers and workloads with their settings as they are written, the levels put in: two configurations with the
     /// same are the same.
-    pub(crate) written: Vec<Written>,
+    pub(crate) written: Vec<WrittenEntry>,
     /// Its storage.
     pub stack: Stack,
     /// Its workloads; each belongs to the head at the same index.
