@@ -176,6 +176,7 @@ pub mod testing;
 
 /// Where the program begins, as in `src/lib.rs`.
 pub fn main() -> std::process::ExitCode {
+    cli::keep_own_rights();
     cli::stay_free();
     cli::main()
 }
