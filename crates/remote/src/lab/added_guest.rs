@@ -13,6 +13,7 @@ use super::machine::DIR;
 use crate::agent::shell::ShellHost;
 use crate::agent::ssh::{Destination, SshError, StopAsked, Way};
 use parking_lot::Mutex;
+use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::Fact;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::ShownPath;
@@ -22,7 +23,6 @@ use stackrace_machine::journal::{Journal, Undo};
 use std::ffi::OsString;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -271,12 +271,10 @@ fn over_image(system: &AddedSystem, over: &Path) -> Vec<OsString> {
 
 /// Returns true if a file can be written past this machine's page cache.
 fn is_direct(path: &Path) -> bool {
-    let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
-    let opened = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .custom_flags(direct)
-        .open(path);
+    let opened = stackrace_system::direct().and_then(|direct| {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | direct;
+        rustix::fs::open(path, flags, Mode::empty())
+    });
     opened.is_ok()
 }
 
