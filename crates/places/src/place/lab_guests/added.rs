@@ -1,7 +1,7 @@
 //! Systems that the user added, as places of a study. Nothing of this program runs in their guests: each is a machine
 //! that has nothing but a shell, which is started for the run and gone with it.
 
-use super::{ACCELERATOR, Guest, Images, LEFT, MEMORY, caution, unable, up_in};
+use super::{ACCELERATOR, Guest, Images, LEFT, MEMORY, caution, outcome, unable, up_in};
 use crate::place::lab_options::LabOptions;
 use crate::place::shell;
 use crate::place::shell::worker::ShellWorker;
@@ -211,16 +211,7 @@ impl AddedGuests {
             finished = Some(run.make(places, stopped, &warnings)?);
             Ok(())
         });
-        match (finished, ended) {
-            // What was found is not lost with a guest that could not be removed.
-            (Some(mut finished), Err(failure)) => {
-                finished.ended = finished.ended.and(Err(failure));
-                Ok(finished)
-            }
-            (Some(finished), Ok(())) => Ok(finished),
-            (None, Err(failure)) => Err(failure),
-            (None, Ok(())) => Err(Failure::internal("the run did not begin")),
-        }
+        outcome(finished, ended)
     }
 }
 

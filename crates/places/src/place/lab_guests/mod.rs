@@ -218,6 +218,25 @@ pub struct Guest {
     pub system: String,
 }
 
+/// The run that was made in guests, with the failure to remove one: what was found is not lost with it.
+fn outcome(
+    finished: Option<FinishedRun>,
+    ended: Result<(), Failure>,
+) -> Result<FinishedRun, Failure> {
+    match finished {
+        Some(mut finished) => {
+            if let Err(failure) = ended {
+                finished.ended = finished.ended.and(Err(failure));
+            }
+            Ok(finished)
+        }
+        None => {
+            ended?;
+            Err(Failure::internal("the run did not begin"))
+        }
+    }
+}
+
 impl Guest {
     /// The fact that names the system, unless the place is called after it.
     pub fn fact(&self) -> Option<Fact> {
@@ -413,16 +432,7 @@ impl LabRun<'_> {
             finished = Some(fault::while_open_to(&open, &told, run).map_err(unable)??);
             Ok(())
         });
-        match (finished, ended) {
-            // What was found is not lost with a machine that could not be removed.
-            (Some(mut finished), Err(failure)) => {
-                finished.ended = finished.ended.and(Err(failure));
-                Ok(finished)
-            }
-            (Some(finished), Ok(())) => Ok(finished),
-            (None, Err(failure)) => Err(failure),
-            (None, Ok(())) => Err(Failure::internal("the run did not begin")),
-        }
+        outcome(finished, ended)
     }
 
     /// The machine of one place.
