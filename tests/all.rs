@@ -46,6 +46,7 @@ mod team;
 mod terminal;
 mod traps;
 mod verdict;
+mod wiped;
 
 use std::process::ExitCode;
 
@@ -95,5 +96,6 @@ fn main() -> ExitCode {
         needs::group("terminal", terminal::tests()),
         needs::group("traps", traps::tests()),
         needs::group("verdict", verdict::tests()),
+        needs::group("wiped", wiped::tests()),
     ])
 }

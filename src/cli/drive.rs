@@ -3,10 +3,11 @@
 use stackrace_base::unit::ShownPath;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use stackrace_drives::measure::{self, Found, Part, Probe, SMALLEST, Span};
+use stackrace_drives::measure::{self, Found, Part, Probe, SMALLEST, Span, WriteProbe, Writes};
 use stackrace_drives::trace::{self, Fit, Measured, replay};
 use stackrace_drives::{Card, Nanos, SECTOR};
 
@@ -19,11 +20,15 @@ use super::terminal::{error, print, say};
 use stackrace_base::bounded::ByteLimit;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_machine::host::{HostError, ReadProbe};
+use stackrace_layers::stack::{self, LayerError};
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::host::{FixedDevice, Host, HostError, TimedDevice, argv};
 use stackrace_run::prepare::observer::Preparation;
 
 /// Reads that a card is checked with on a drive.
 const CHECK_READS: u64 = 800;
+/// Sectors of a read beside writes: 4 KiB.
+const READ_BESIDE: u32 = 8;
 /// Largest trace that is read, bytes.
 const TRACE_MAX: ByteLimit = ByteLimit::new(256 << 20);
 
@@ -33,13 +38,18 @@ pub(super) fn exec(setting: &Setting, verb: &DriveVerb) -> Result<u8, Failure> {
             device,
             name,
             output,
+            wipe,
         } => {
             // Minutes pass before it is written.
             output.as_deref().map_or(Ok(()), output::check)?;
-            // It is opened for reading only: a mistaken name harms nothing.
-            let doing = Preparing::new(setting.quiet);
-            let found = measure::measure(&mut Real::open(device, &doing)?)?;
-            drop(doing);
+            let found = match wipe {
+                // It is opened for reading only: a mistaken name harms nothing.
+                None => {
+                    let doing = Preparing::new(setting.quiet);
+                    measure::measure(&mut Real::open(device, &doing)?)?
+                }
+                Some(repeated) => by_writing(setting, device, repeated)?,
+            };
             let card = found.card(name);
             for doubt in doubts(&found, &card).iter().filter(|_| !setting.quiet) {
                 error(&format!("note: {doubt}\n"));
@@ -58,6 +68,30 @@ pub(super) fn exec(setting: &Setting, verb: &DriveVerb) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Measures a drive that its owner allows to be written over.
+fn by_writing(setting: &Setting, device: &Path, repeated: &str) -> Result<Found, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let refused = |error: LayerError| Failure::refused(error.to_string()).next(error.next());
+    Real::size_is_enough(&Real::opened(device)?, device)?;
+    let fixed = stack::given_up(&host, device, repeated).map_err(refused)?;
+    let doing = Preparing::new(setting.quiet);
+    // An SSD of which everything was discarded is as new: its cache is empty, and its spare blocks are free.
+    let mut discard = argv(["blkdiscard"]);
+    discard.push(fixed.node.clone().into());
+    if host.must(&discard).is_err() && !setting.quiet {
+        let shown = device.shown();
+        error(&format!(
+            "note: {shown} discards nothing: its cache and spare blocks are measured as they were left\n"
+        ));
+    }
+    let found = measure::measure_by_writing(&mut Real::to_wipe(&fixed, &doing)?)?;
+    drop(doing);
+    // Its content is noise: another study may take the disk without asking again.
+    host.leave_device(&fixed)
+        .map_err(|error| refused(error.into()))?;
+    Ok(found)
+}
+
 /// Share of reads from which on a drive did something else meanwhile: a machine at rest has 1 or 2 %.
 const DISTURBED: f64 = 0.05;
 /// Distance of the nearest model from the reads of an SSD or a volume from which on they were disturbed.
@@ -74,6 +108,14 @@ fn doubts(found: &Found, card: &Card) -> Vec<String> {
             "no model meets the reads: the nearest is {:.0} % from them. Something else used the drive or the \
              processors, or the drive holds no data (flash answers at once what was never written). Measure it again \
              while nothing runs: iostat -x 1",
+            missed * 100.0
+        ));
+    }
+    let missed = found.missed_writing(card);
+    if missed > MISSED {
+        doubts.push(format!(
+            "no model meets the writes: the nearest is {:.0} % from them. Something else used the drive, it grew hot and \
+             slowed down, or its cache grows and shrinks. Measure it again when it is cool",
             missed * 100.0
         ));
     }
@@ -101,8 +143,8 @@ fn doubts(found: &Found, card: &Card) -> Vec<String> {
     doubts
 }
 
-/// The failure of a read, with the sectors that were to be read.
-fn unreadable(error: &HostError, first: u64, sectors: u32) -> Failure {
+/// The failure of a read or a write, with its sectors.
+fn failed(error: &HostError, first: u64, sectors: u32) -> Failure {
     let last = first + u64::from(sectors) - 1;
     Failure::unable(format!("{error} (sectors {first} to {last})"))
         .next("see what the kernel says of it: dmesg | tail")
@@ -110,31 +152,127 @@ fn unreadable(error: &HostError, first: u64, sectors: u32) -> Failure {
 
 /// A drive of this machine.
 struct Real<'a> {
-    probe: ReadProbe,
+    probe: TimedDevice,
     doing: &'a Preparing,
+    /// The parts that are measured, and the one at the moment.
+    parts: &'static [Part],
+    part: Part,
 }
+
+/// Reads or writes the sectors at a place with a device of a thread's own.
+type Access = fn(&mut TimedDevice, u64, usize) -> Result<[u64; 2], HostError>;
 
 impl<'a> Real<'a> {
     fn open(device: &Path, doing: &'a Preparing) -> Result<Self, Failure> {
-        let shown = device.shown();
+        let probe = Self::opened(device)?;
+        Self::size_is_enough(&probe, device)?;
+        Ok(Self {
+            probe,
+            doing,
+            parts: &Part::READ,
+            part: Part::Survey,
+        })
+    }
+
+    /// A drive that may be written over.
+    fn to_wipe(device: &FixedDevice, doing: &'a Preparing) -> Result<Self, Failure> {
+        let probe = TimedDevice::open_to_wipe(device);
+        Ok(Self {
+            probe: probe.map_err(|error| {
+                Failure::refused(error.to_string()).next("end what uses the drive: lsblk")
+            })?,
+            doing,
+            parts: &Part::WRITTEN,
+            part: Part::Survey,
+        })
+    }
+
+    fn opened(device: &Path) -> Result<TimedDevice, Failure> {
         // A file is read through a file system and its caches: that is no drive.
         let other = std::fs::metadata(device).is_ok_and(|kind| !kind.file_type().is_block_device());
         if other {
+            let shown = device.shown();
             return Err(Failure::refused(format!("{shown} is no block device"))
                 .next("name a drive, such as /dev/sda: lsblk"));
         }
-        let probe = ReadProbe::open(device).map_err(|error| {
+        TimedDevice::open(device).map_err(|error| {
             Failure::unable(error.to_string()).next("name a drive that is there, as root: lsblk")
-        })?;
-        if probe.bytes() < SMALLEST {
-            let bytes = probe.bytes();
-            return Err(
-                Failure::refused(format!("{shown} has {bytes} bytes, too few to measure"))
-                    .next("name a drive of at least 1 GiB: lsblk"),
-            );
-        }
-        Ok(Self { probe, doing })
+        })
     }
+
+    fn size_is_enough(probe: &TimedDevice, device: &Path) -> Result<(), Failure> {
+        let bytes = probe.bytes();
+        if bytes >= SMALLEST {
+            return Ok(());
+        }
+        let shown = device.shown();
+        Err(
+            Failure::refused(format!("{shown} has {bytes} bytes, too few to measure"))
+                .next("name a drive of at least 1 GiB: lsblk"),
+        )
+    }
+
+    /// So many devices for threads of their own.
+    fn threads(&self, depth: u32) -> Result<Vec<TimedDevice>, Failure> {
+        let all = (1..=depth).map(|number| self.probe.again(number));
+        let all: Result<Vec<_>, _> = all.collect();
+        all.map_err(|error| Failure::unable(error.to_string()))
+    }
+
+    /// Accesses all places, `depth` at once; the time until the last has ended.
+    fn all(
+        &self,
+        access: Access,
+        depth: u32,
+        places: &[u64],
+        sectors: u32,
+    ) -> Result<Nanos, Failure> {
+        let bytes = bytes_of(sectors);
+        // A thread for each that is under way, each with a buffer of its own.
+        let devices = self.threads(depth)?;
+        let next = AtomicUsize::new(0);
+        let go_on = |mut device: TimedDevice| {
+            while let Some(first) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let done = access(&mut device, first * SECTOR, bytes);
+                done.map_err(|error| failed(&error, *first, sectors))?;
+            }
+            Ok(())
+        };
+        let begin = SystemClock.now_ns();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = devices
+                .into_iter()
+                .map(|device| scope.spawn(|| go_on(device)))
+                .collect();
+            threads.into_iter().try_for_each(|thread| {
+                let ended = thread.join();
+                ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })?;
+        Ok(SystemClock.now_ns() - begin)
+    }
+
+    fn shows(&self, share: Option<f64>) {
+        let number = self
+            .parts
+            .iter()
+            .take_while(|part| **part != self.part)
+            .count()
+            + 1;
+        let (words, all) = (self.part.words(), self.parts.len());
+        let share = share.filter(|_| self.doing.is_drawn());
+        let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
+        let step = format!("measuring {words} ({number} of {all}){share}");
+        self.doing.now(&step, "");
+    }
+}
+
+fn bytes_of(sectors: u32) -> usize {
+    (u64::from(sectors) * SECTOR) as usize
+}
+
+fn span([begin, end]: [u64; 2]) -> Span {
+    Span { begin, end }
 }
 
 impl Probe for Real<'_> {
@@ -145,38 +283,13 @@ impl Probe for Real<'_> {
     }
 
     fn read(&mut self, first: u64, sectors: u32) -> Result<Span, Failure> {
-        let bytes = u64::from(sectors) * SECTOR;
-        let read = self.probe.read(first * SECTOR, bytes as usize);
-        let [begin, end] = read.map_err(|error| unreadable(&error, first, sectors))?;
-        Ok(Span { begin, end })
+        let read = self.probe.read(first * SECTOR, bytes_of(sectors));
+        read.map(span)
+            .map_err(|error| failed(&error, first, sectors))
     }
 
     fn at_once(&mut self, depth: u32, places: &[u64], sectors: u32) -> Result<Nanos, Failure> {
-        let (bytes, path) = ((u64::from(sectors) * SECTOR) as usize, self.probe.path());
-        // A thread for each read that is under way, each with a buffer of its own.
-        let readers = (0..depth).map(|_| ReadProbe::open(path));
-        let readers = readers.collect::<Result<Vec<_>, _>>();
-        let readers = readers.map_err(|error| Failure::unable(error.to_string()))?;
-        let next = AtomicUsize::new(0);
-        let read_on = |mut reader: ReadProbe| {
-            while let Some(first) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let read = reader.read(first * SECTOR, bytes);
-                read.map_err(|error| unreadable(&error, *first, sectors))?;
-            }
-            Ok(())
-        };
-        let begin = SystemClock.now_ns();
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = readers
-                .into_iter()
-                .map(|reader| scope.spawn(|| read_on(reader)))
-                .collect();
-            threads.into_iter().try_for_each(|thread| {
-                let ended = thread.join();
-                ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-        })?;
-        Ok(SystemClock.now_ns() - begin)
+        self.all(TimedDevice::read, depth, places, sectors)
     }
 
     fn pause(&mut self, time: Nanos) {
@@ -184,12 +297,68 @@ impl Probe for Real<'_> {
     }
 
     fn begins(&mut self, part: Part) {
-        let number = Part::ALL.iter().take_while(|other| **other != part).count() + 1;
-        let all = Part::ALL.len();
-        self.doing.now(
-            &format!("measuring {} ({number} of {all})", part.words()),
-            "",
-        );
+        self.part = part;
+        self.shows(None);
+    }
+}
+
+impl WriteProbe for Real<'_> {
+    fn write(&mut self, first: u64, sectors: u32) -> Result<Span, Failure> {
+        let written = self.probe.write(first * SECTOR, bytes_of(sectors));
+        written
+            .map(span)
+            .map_err(|error| failed(&error, first, sectors))
+    }
+
+    fn flush(&mut self) -> Result<Span, Failure> {
+        let flushed = self.probe.flush();
+        flushed
+            .map(span)
+            .map_err(|error| Failure::unable(error.to_string()))
+    }
+
+    fn write_at_once(
+        &mut self,
+        depth: u32,
+        places: &[u64],
+        sectors: u32,
+    ) -> Result<Nanos, Failure> {
+        self.all(TimedDevice::write, depth, places, sectors)
+    }
+
+    fn goes_on(&mut self, share: f64) {
+        self.shows(Some(share));
+    }
+
+    fn read_beside(&mut self, reads: &[u64], writes: &Writes<'_>) -> Result<Vec<Nanos>, Failure> {
+        let devices = self.threads(writes.depth)?;
+        let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let bytes = bytes_of(writes.sectors);
+        let write_on = |mut device: TimedDevice| {
+            while !over.load(Ordering::Relaxed) {
+                let first =
+                    writes.places[next.fetch_add(1, Ordering::Relaxed) % writes.places.len()];
+                let written = device.write(first * SECTOR, bytes);
+                written.map_err(|error| failed(&error, first, writes.sectors))?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = devices
+                .into_iter()
+                .map(|device| scope.spawn(|| write_on(device)))
+                .collect();
+            let times: Result<Vec<Nanos>, Failure> = reads
+                .iter()
+                .map(|first| self.read(*first, READ_BESIDE).map(|span| span.took()))
+                .collect();
+            over.store(true, Ordering::Relaxed);
+            threads.into_iter().try_for_each(|thread| {
+                let ended = thread.join();
+                ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })?;
+            times
+        })
     }
 }
 
@@ -321,7 +490,7 @@ mod tests {
     fn a_read_that_fails_is_named_by_its_sectors() {
         let error = std::io::Error::from_raw_os_error(5);
         let error = HostError::path("read", Path::new("/dev/sdx"), error);
-        let said = unreadable(&error, 4096, 8).into_parts().0;
+        let said = failed(&error, 4096, 8).into_parts().0;
         assert!(
             said.contains("/dev/sdx") && said.ends_with("(sectors 4096 to 4103)"),
             "{said}"

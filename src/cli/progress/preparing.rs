@@ -71,6 +71,13 @@ impl Preparing {
     }
 }
 
+impl Preparing {
+    /// Returns true if there is a line that moves, which small steps do not fill the terminal with.
+    pub(in crate::cli) fn is_drawn(&self) -> bool {
+        self.line.is_some()
+    }
+}
+
 impl Preparation for Preparing {
     fn now(&self, step: &str, at: &str) {
         if let Some(line) = &self.line {

@@ -1,4 +1,4 @@
-//! A card of a real drive, measured by reading it.
+//! A card of a real drive, measured by reading it, and by writing over it where that is allowed.
 //!
 //! The drive is a [`Probe`]: reads with the instants at which they began and ended, and pauses between
 //! them. So a model can stand in for it ([`Modelled`]), and what is found can be held against the card
@@ -23,11 +23,13 @@ mod survey;
 mod tests;
 mod tracks;
 mod turn;
+mod writing;
+mod written;
 mod zones;
 
 pub use check::{mixed, sample};
 pub use modelled::{Modelled, Noise};
-pub use probe::{Part, Probe, Span};
+pub use probe::{Part, Probe, Span, WriteProbe, Writes};
 
 use crate::Nanos;
 use crate::cards::Card;
@@ -36,6 +38,7 @@ use probe::Bench;
 use several::Several;
 use survey::Survey;
 use turn::Turn;
+use written::WriteFindings;
 
 /// Smallest drive that can be measured, bytes: its places must lie farther apart than a read.
 pub const SMALLEST: u64 = 1 << 30;
@@ -51,8 +54,8 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq)]
 enum FoundKind {
     Turns(Box<FoundDisk>),
-    /// Nothing turns: an SSD, or a volume.
-    Solid(Several),
+    /// Nothing turns: an SSD, or a volume; what writing showed, where it was allowed.
+    Solid(Several, Option<Box<WriteFindings>>),
 }
 
 /// Measures a drive by reading it.
@@ -60,6 +63,28 @@ enum FoundKind {
 /// # Errors
 /// The first error of a read.
 pub fn measure<P: Probe>(probe: &mut P) -> Result<Found, P::Error> {
+    measured(probe, |bench| {
+        bench.probe.begins(Part::Several);
+        Ok((several::several(bench)?, None))
+    })
+}
+
+/// Measures a drive by reading it, and by writing over all of it if nothing in it turns.
+///
+/// # Errors
+/// The first error of a read, a write or a flush.
+pub fn measure_by_writing<P: WriteProbe>(probe: &mut P) -> Result<Found, P::Error> {
+    measured(probe, |bench| {
+        let (several, written) = written::written(bench)?;
+        Ok((several, Some(Box::new(written))))
+    })
+}
+
+/// Measures a drive; `solid` measures one in which nothing turns.
+fn measured<P: Probe>(
+    probe: &mut P,
+    solid: impl Fn(&mut Bench<'_, P>) -> Result<(Several, Option<Box<WriteFindings>>), P::Error>,
+) -> Result<Found, P::Error> {
     let sectors = probe.sectors();
     let mut bench = Bench {
         probe,
@@ -80,8 +105,8 @@ pub fn measure<P: Probe>(probe: &mut P) -> Result<Found, P::Error> {
     let kind = match disk {
         Some(disk) => FoundKind::Turns(Box::new(disk)),
         None => {
-            bench.probe.begins(Part::Several);
-            FoundKind::Solid(several::several(&mut bench)?)
+            let (several, written) = solid(&mut bench)?;
+            FoundKind::Solid(several, written)
         }
     };
     Ok(Found {
@@ -120,7 +145,7 @@ impl Found {
     fn disk(&self) -> Option<&FoundDisk> {
         match &self.kind {
             FoundKind::Turns(disk) => Some(disk),
-            FoundKind::Solid(_) => None,
+            FoundKind::Solid(..) => None,
         }
     }
 
@@ -155,8 +180,24 @@ impl Found {
     pub fn missed(&self, card: &Card) -> f64 {
         match &self.kind {
             FoundKind::Turns(_) => 0.0,
-            FoundKind::Solid(several) => solid::missed(several, card),
+            FoundKind::Solid(several, _) => solid::missed(several, card),
         }
+    }
+
+    /// How far the model of a card is from the writes of a drive in which nothing turns, as a share; 0 where nothing was
+    /// written.
+    #[must_use]
+    pub fn missed_writing(&self, card: &Card) -> f64 {
+        match &self.kind {
+            FoundKind::Solid(_, Some(written)) => solid::missed_writing(written, card),
+            _ => 0.0,
+        }
+    }
+
+    /// Returns true if the drive was written over.
+    #[must_use]
+    pub fn was_written(&self) -> bool {
+        matches!(self.kind, FoundKind::Solid(_, Some(_)))
     }
 
     /// The card: of a hard disk, or of a volume or an SSD where nothing turns.
@@ -164,8 +205,9 @@ impl Found {
     pub fn card(&self, model: &str) -> Card {
         match &self.kind {
             FoundKind::Turns(disk) => Card::Disk(Box::new(card::disk(self.sectors, disk, model))),
-            FoundKind::Solid(several) => {
-                solid::card(self.sectors, several, self.survey.may_turn(), model)
+            FoundKind::Solid(several, written) => {
+                let turns = self.survey.may_turn();
+                solid::card(self.sectors, several, written.as_deref(), turns, model)
             }
         }
     }

@@ -1,7 +1,10 @@
 //! A modelled drive in the place of a real one.
 
-use super::probe::{Part, Probe, Span};
+use super::probe::{Part, Probe, SMALL, Span, WriteProbe, Writes};
 use crate::{Card, CardError, Drive, Nanos, Operation, Request, scattered};
+
+/// Size of an SSD with the blocks of a card, bytes.
+pub(super) const WHOLE_BYTES: u64 = 4 << 30;
 
 /// What a real machine adds to the time of a read, at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,13 +21,15 @@ pub struct Noise {
     pub begins: Nanos,
 }
 
-/// A modelled drive that is read in virtual time, one request after the other.
+/// A modelled drive that is read, and written over, in virtual time.
 pub struct Modelled {
     drive: Box<dyn Drive>,
     now: Nanos,
     noise: Noise,
     /// Requests so far.
     pub reads: u64,
+    /// Writes among them.
+    pub written: u64,
     begun: Vec<(Part, Nanos)>,
 }
 
@@ -39,8 +44,19 @@ impl Modelled {
             now: 0,
             noise,
             reads: 0,
+            written: 0,
             begun: Vec::new(),
         })
+    }
+
+    /// The same with nothing in it: an SSD of which everything was discarded.
+    ///
+    /// # Errors
+    /// When values of the card contradict each other.
+    pub fn empty(card: &Card, capacity: u64) -> Result<Self, CardError> {
+        let drive = card.drive(0, capacity)?;
+        let full = Self::new(card, capacity, Noise::default())?;
+        Ok(Self { drive, ..full })
     }
 
     /// Instant of virtual time: how long everything took so far.
@@ -63,6 +79,114 @@ impl Modelled {
             0 => 0,
             _ => scattered(self.reads * 4 + salt) % (most + 1),
         }
+    }
+
+    /// Hands a request to the drive now; returns its number.
+    fn submit(&mut self, operation: Operation, first: u64, sectors: u32) -> u64 {
+        self.reads += 1;
+        self.written += u64::from(operation != Operation::Read);
+        let id = self.reads;
+        let request = Request {
+            id,
+            operation,
+            first,
+            sectors,
+        };
+        self.drive.submit(request, self.now);
+        id
+    }
+
+    /// Goes on to the next instant at which something completes; what did. Nothing if nothing is under way.
+    fn go_on(&mut self) -> Vec<u64> {
+        // A model that has an outstanding request has a next event.
+        let Some(next) = self.drive.next_event() else {
+            return Vec::new();
+        };
+        self.now = self.now.max(next);
+        let done = std::iter::from_fn(|| self.drive.complete(self.now));
+        done.map(|done| done.id).collect()
+    }
+
+    /// One request alone, and when it was under way.
+    fn alone(&mut self, operation: Operation, first: u64, sectors: u32) -> Span {
+        let begin = self.now;
+        let id = self.submit(operation, first, sectors);
+        while self.drive.next_event().is_some() && !self.go_on().contains(&id) {}
+        let end = self.now;
+        Span { begin, end }
+    }
+
+    fn all(&mut self, operation: Operation, depth: u32, places: &[u64], sectors: u32) -> Nanos {
+        let begin = self.now;
+        let mut open = 0;
+        let mut places = places.iter().peekable();
+        while open > 0 || places.peek().is_some() {
+            for first in places.by_ref().take((depth - open) as usize) {
+                self.submit(operation, *first, sectors);
+                open += 1;
+            }
+            let done = self.go_on();
+            if done.is_empty() && self.drive.next_event().is_none() {
+                break;
+            }
+            open -= done.len() as u32;
+        }
+        self.now - begin
+    }
+}
+
+/// Writes that the drive may hold in memory.
+const WRITE: Operation = Operation::Write { durable: false };
+
+impl WriteProbe for Modelled {
+    fn write(&mut self, first: u64, sectors: u32) -> Result<Span, Self::Error> {
+        Ok(self.alone(WRITE, first, sectors))
+    }
+
+    fn flush(&mut self) -> Result<Span, Self::Error> {
+        Ok(self.alone(Operation::Flush, 0, 0))
+    }
+
+    fn write_at_once(
+        &mut self,
+        depth: u32,
+        places: &[u64],
+        sectors: u32,
+    ) -> Result<Nanos, Self::Error> {
+        Ok(self.all(WRITE, depth, places, sectors))
+    }
+
+    fn goes_on(&mut self, _share: f64) {}
+
+    fn read_beside(
+        &mut self,
+        reads: &[u64],
+        writes: &Writes<'_>,
+    ) -> Result<Vec<Nanos>, Self::Error> {
+        let mut places = writes.places.iter().cycle();
+        for first in places.by_ref().take(writes.depth as usize) {
+            self.submit(WRITE, *first, writes.sectors);
+        }
+        let mut times = Vec::new();
+        for first in reads {
+            let begin = self.now;
+            let read = self.submit(Operation::Read, *first, SMALL);
+            let mut is_read = false;
+            while !is_read && self.drive.next_event().is_some() {
+                for done in self.go_on() {
+                    if done == read {
+                        is_read = true;
+                    } else if let Some(first) = places.next() {
+                        self.submit(WRITE, *first, writes.sectors);
+                    }
+                }
+            }
+            times.push(self.now - begin);
+        }
+        while self.drive.next_event().is_some() {
+            self.go_on();
+        }
+        Ok(times)
     }
 }
 
@@ -112,30 +236,7 @@ impl Probe for Modelled {
     }
 
     fn at_once(&mut self, depth: u32, places: &[u64], sectors: u32) -> Result<Nanos, Self::Error> {
-        let begin = self.now;
-        let mut open = 0;
-        let mut places = places.iter().peekable();
-        while open > 0 || places.peek().is_some() {
-            for first in places.by_ref().take((depth - open) as usize) {
-                self.reads += 1;
-                let request = Request {
-                    id: self.reads,
-                    operation: Operation::Read,
-                    first: *first,
-                    sectors,
-                };
-                self.drive.submit(request, self.now);
-                open += 1;
-            }
-            // A model that has an outstanding request has a next event.
-            let Some(next) = self.drive.next_event() else {
-                break;
-            };
-            self.now = self.now.max(next);
-            let done = std::iter::from_fn(|| self.drive.complete(self.now));
-            open -= done.count() as u32;
-        }
-        Ok(self.now - begin)
+        Ok(self.all(Operation::Read, depth, places, sectors))
     }
 
     fn pause(&mut self, time: Nanos) {

@@ -2,7 +2,7 @@
 
 use crate::{Nanos, scattered};
 
-/// Sectors of a small read: 4 KiB.
+/// Sectors of a small read or write: 4 KiB.
 pub(super) const SMALL: u32 = 8;
 /// The same, for sums of places.
 pub(super) const STEP: u64 = SMALL as u64;
@@ -45,11 +45,21 @@ pub enum Part {
     Arm,
     /// Several reads at once.
     Several,
+    /// Small writes, and flushes behind them.
+    Flushes,
+    /// One stream of writes over the whole drive.
+    Filling,
+    /// Bursts of writes after a rest.
+    Bursts,
+    /// Reads while something is written.
+    Beside,
+    /// Small writes anywhere, until blocks must be freed for them.
+    Overwriting,
 }
 
 impl Part {
-    /// All, in the order in which they are measured.
-    pub const ALL: [Self; 7] = [
+    /// All of a drive that is read only, in the order in which they are measured.
+    pub const READ: [Self; 7] = [
         Self::Survey,
         Self::Turn,
         Self::Zones,
@@ -57,6 +67,18 @@ impl Part {
         Self::Buffer,
         Self::Arm,
         Self::Several,
+    ];
+
+    /// All of a drive that may be written over, and in which nothing turns.
+    pub const WRITTEN: [Self; 8] = [
+        Self::Survey,
+        Self::Turn,
+        Self::Flushes,
+        Self::Filling,
+        Self::Several,
+        Self::Bursts,
+        Self::Beside,
+        Self::Overwriting,
     ];
 
     /// The part in words.
@@ -69,6 +91,11 @@ impl Part {
             Self::Buffer => "what the buffer keeps and reads ahead",
             Self::Arm => "movements of the arm",
             Self::Several => "several reads at once",
+            Self::Flushes => "small writes and flushes",
+            Self::Filling => "a stream of writes over the whole drive",
+            Self::Bursts => "bursts of writes",
+            Self::Beside => "reads beside writes",
+            Self::Overwriting => "small writes anywhere",
         }
     }
 }
@@ -99,6 +126,58 @@ pub trait Probe {
 
     /// This part is measured from now on.
     fn begins(&mut self, part: Part);
+}
+
+/// A drive that may be written over.
+pub trait WriteProbe: Probe {
+    /// Writes so many sectors from one on; both are multiples of 8.
+    ///
+    /// # Errors
+    /// When the drive cannot write them.
+    fn write(&mut self, first: u64, sectors: u32) -> Result<Span, Self::Error>;
+
+    /// Has the drive keep what was written.
+    ///
+    /// # Errors
+    /// When the drive cannot flush.
+    fn flush(&mut self) -> Result<Span, Self::Error>;
+
+    /// Writes so many sectors from each of these places on, `depth` of them at once; the time until the last was
+    /// acknowledged.
+    ///
+    /// # Errors
+    /// When the drive cannot write them.
+    fn write_at_once(
+        &mut self,
+        depth: u32,
+        places: &[u64],
+        sectors: u32,
+    ) -> Result<Nanos, Self::Error>;
+
+    /// So much of the part is done, as a share.
+    fn goes_on(&mut self, share: f64);
+
+    /// Reads 4 KiB of each of the first places, one at a time, while so many sectors are written from the
+    /// others on, `depth` at once; the times of the reads that had writes beside them.
+    ///
+    /// # Errors
+    /// When the drive cannot read or write them.
+    fn read_beside(
+        &mut self,
+        reads: &[u64],
+        writes: &Writes<'_>,
+    ) -> Result<Vec<Nanos>, Self::Error>;
+}
+
+/// Writes that go on beside reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Writes<'a> {
+    /// Number of them that are under way.
+    pub depth: u32,
+    /// Sectors at which they begin.
+    pub places: &'a [u64],
+    /// Sectors of each.
+    pub sectors: u32,
 }
 
 /// A drive with what is known of it, and a source of places that were not read yet.
@@ -135,6 +214,11 @@ impl<P: Probe> Bench<'_, P> {
         self.drawn += 1;
         scattered(self.drawn ^ 0x6d65_6173) % most.max(1)
     }
+}
+
+/// A value of a card, to three digits behind the point.
+pub(super) fn round(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
 }
 
 pub(super) fn aligned(sector: u64) -> u64 {

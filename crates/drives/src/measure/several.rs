@@ -90,8 +90,8 @@ impl Several {
     }
 }
 
-/// Mean of the middle half: late reads do not count.
-fn middle_half(mut times: Vec<f64>) -> f64 {
+/// Mean of the middle half: late ones do not count.
+pub(super) fn middle_half(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     // A median jumps between the times of one page and of two.
     let quarter = times.len() / 4;

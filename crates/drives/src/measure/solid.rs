@@ -1,17 +1,17 @@
 //! The card of a drive in which nothing turns: of a volume where its three limits explain the reads, else of an SSD.
 
 use super::card::{assumed, measured};
-use super::modelled::{Modelled, Noise};
-use super::probe::Bench;
+use super::modelled::{Modelled, Noise, WHOLE_BYTES};
+use super::probe::{Bench, round};
 use super::several::{Several, several};
+use super::writing;
+use super::written::{WriteFindings, apart};
 use crate::cards::{Card, SsdCard, VolumeCard};
 use crate::{Origin, SECTOR, Stated};
 
 /// Size of the SSD that is tried in place of the measured one, bytes: reads are as fast from a small one, and the stream
 /// fits between its first third and its end.
 const TRIED_BYTES: u64 = 96 << 20;
-/// Size of an SSD with the blocks of a card, bytes.
-const WHOLE_BYTES: u64 = 4 << 30;
 /// A volume is what it is taken for where its figures are this near to the measured ones.
 const IS_VOLUME: f64 = 0.03;
 /// The steps by which values are changed: each until it finds nothing better.
@@ -57,15 +57,52 @@ pub(super) fn missed(found: &Several, card: &Card) -> f64 {
     distance(found, card, WHOLE_BYTES)
 }
 
-/// The card that meets the reads.
-pub(super) fn card(sectors: u64, found: &Several, turns: bool, model: &str) -> Card {
+/// How far a card's model is from what writing showed, as a share; 0 of a volume, which has one time for all writes.
+pub(super) fn missed_writing(found: &WriteFindings, card: &Card) -> f64 {
+    match card {
+        Card::Ssd(card) => writing::missed(found, card),
+        _ => 0.0,
+    }
+}
+
+/// The card that meets the reads, and the writes where there were some.
+pub(super) fn card(
+    sectors: u64,
+    found: &Several,
+    written: Option<&WriteFindings>,
+    turns: bool,
+    model: &str,
+) -> Card {
+    match (of_reads(sectors, found, written, turns, model), written) {
+        (Card::Ssd(card), Some(written)) => {
+            let mut card = writing::fitted(*card, written);
+            card.name = format!("{model}, an SSD, measured by reading and writing");
+            Card::Ssd(Box::new(card))
+        }
+        (Card::Volume(mut card), Some(written)) => {
+            card.name = format!("{model}, measured by reading and writing; nothing in it turns");
+            card.latency.value[1] = round((written.alone / 1e6).max(0.001));
+            card.latency.source = format!("{}; 64 small writes", found.words());
+            Card::Volume(card)
+        }
+        (card, _) => card,
+    }
+}
+
+fn of_reads(
+    sectors: u64,
+    found: &Several,
+    written: Option<&WriteFindings>,
+    turns: bool,
+    model: &str,
+) -> Card {
     let volume = Card::Volume(Box::new(volume(sectors, found, turns, model)));
     let to_volume = distance(found, &volume, 0);
     // An SSD has more values to choose, so it could pass for a volume; three limits that explain all are the simpler answer.
     if turns || to_volume <= IS_VOLUME {
         return volume;
     }
-    let (ssd, to_ssd) = ssd(found, model);
+    let (ssd, to_ssd) = ssd(found, written, model);
     match to_ssd < to_volume {
         true => Card::Ssd(Box::new(ssd)),
         false => volume,
@@ -113,22 +150,19 @@ fn blocks(dies: u32, page: u64) -> u32 {
     (ROW_KIB / row.max(1)).clamp(1, 64) as u32
 }
 
-fn round(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
-}
-
 /// The values that reads show, with the dies and the page they belong to: us, and MB/s.
 #[derive(Debug, Clone, Copy)]
-struct Tried {
+struct Tried<'a> {
     dies: u32,
     page: u64,
     /// Read of a page, overhead, rate of the bus, command on the bus, rate of a channel.
     values: [f64; VALUES],
+    written: Option<&'a WriteFindings>,
 }
 
-impl Tried {
+impl<'a> Tried<'a> {
     /// Begins with what the figures say at once.
-    fn first(found: &Several, dies: u32, page: u64) -> Self {
+    fn first(found: &Several, written: Option<&'a WriteFindings>, dies: u32, page: u64) -> Self {
         // The stream is the interface's, and the most small reads a second its commands'; the rest of a read alone is flash.
         let latency = found.latency() / 1e3;
         let bus = found.stream / 1e6;
@@ -137,6 +171,7 @@ impl Tried {
             dies,
             page,
             values: [latency * 0.6, latency * 0.2, bus, command, 800.0],
+            written,
         }
     }
 
@@ -175,7 +210,33 @@ impl Tried {
         // Reads do not ask for either.
         card.pages_per_block.value = 2;
         card.over_provisioning.value = 4.0;
-        distance(found, &Card::Ssd(Box::new(card)), TRIED_BYTES)
+        let reads = distance(found, &Card::Ssd(Box::new(card)), TRIED_BYTES);
+        let writes = self
+            .written
+            .map_or(0.0, |written| apart(&self.writes(written)));
+        (reads * reads + writes * writes).sqrt()
+    }
+
+    /// Figures of writing that tell the values of reading apart, each with that of the model.
+    fn writes(&self, written: &WriteFindings) -> Vec<[f64; 2]> {
+        let [_, overhead, bus, command, channel] = self.values;
+        let time = |bytes: f64| command + bytes / bus;
+        // A small write waits for no flash: it shows the overhead.
+        let mut pairs = vec![[written.alone / 1e3, overhead + time(4096.0)]];
+        let large = f64::from(128 << 10);
+        let interface = large / time(large);
+        // What the buffer takes at once passes the interface alone.
+        let bursts = written.bursts.iter().map(|(_, rate)| rate / 1e6);
+        pairs.push([bursts.fold(0.0, f64::max), interface]);
+        let program = written.flush_full / 1e3 - overhead - 4096.0 / channel;
+        if !written.is_protected() && program > 0.0 {
+            // Flushes show the time of a page, and the stream then, how many are programmed at once.
+            let channels = f64::from(self.dies.min(CHANNELS)) * channel;
+            let flash = f64::from(self.dies) * (self.page << 10) as f64 / program;
+            let rate = interface.min(channels).min(flash);
+            pairs.push([written.stream.after / 1e6, rate]);
+        }
+        pairs
     }
 
     /// Changes one value at a time as long as the figures come nearer.
@@ -227,12 +288,12 @@ fn fitted<T>(value: T, source: &str) -> Stated<T> {
 }
 
 /// The SSD whose model meets the figures best, and how far it is from them.
-fn ssd(found: &Several, model: &str) -> (SsdCard, f64) {
+fn ssd(found: &Several, written: Option<&WriteFindings>, model: &str) -> (SsdCard, f64) {
     let moves = moves();
     let kinds = DIES.iter().flat_map(|dies| PAGES.map(|page| (*dies, page)));
     let mut tried: Vec<(Tried, f64)> = kinds
         .map(|(dies, page)| {
-            let mut tried = Tried::first(found, dies, page);
+            let mut tried = Tried::first(found, written, dies, page);
             let distance = tried.improve(found, &STEPS[..COARSE], &moves);
             (tried, distance)
         })
@@ -248,7 +309,7 @@ fn ssd(found: &Several, model: &str) -> (SsdCard, f64) {
         .into_iter()
         .min_by(|one, other| one.1.total_cmp(&other.1));
     let (tried, distance) =
-        nearest.unwrap_or_else(|| (Tried::first(found, DIES[0], PAGES[0]), f64::MAX));
+        nearest.unwrap_or_else(|| (Tried::first(found, written, DIES[0], PAGES[0]), f64::MAX));
     let source = format!(
         "so that the model meets {}; it is {:.1} % from them",
         found.words(),

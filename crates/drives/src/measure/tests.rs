@@ -251,3 +251,87 @@ fn the_smallest_drive_and_one_that_answers_at_once_are_measured() {
         assert!(card.drive(0, 4 << 30).is_ok(), "{}", card.text());
     }
 }
+
+/// The same reads with writes between them, and a flush now and then.
+fn with_writes(sectors: u64, count: u64) -> Vec<crate::trace::Measured> {
+    let mut trace = mixed(sectors, count, 11);
+    for (number, measured) in trace.iter_mut().enumerate() {
+        let request = &mut measured.request;
+        match number % 8 {
+            0 => {
+                request.operation = crate::Operation::Flush;
+                request.sectors = 0;
+            }
+            1 | 2 | 4 | 6 => request.operation = crate::Operation::Write { durable: false },
+            _ => {}
+        }
+    }
+    trace
+}
+
+/// Writes over the model of an SSD, and holds the card that is found against it.
+#[track_caller]
+fn is_found_again_by_writing(name: &str) {
+    let shipped = Card::shipped(name).unwrap();
+    let mut probe = Modelled::empty(&shipped, 4 << 30).unwrap();
+    let Ok(found) = measure_by_writing(&mut probe);
+    assert!(found.was_written(), "{name}");
+    let again = found.card("again");
+    let text = again.text();
+    assert_eq!(Card::parse(&text).as_ref(), Ok(&again));
+    let missed = found.missed_writing(&again);
+    assert!(missed < 0.1, "{name}: {missed} {text}");
+    let (Card::Ssd(own), Card::Ssd(card)) = (&shipped, &again) else {
+        panic!("{name}: {text}");
+    };
+    assert_eq!(card.protected.value, own.protected.value, "{name}");
+    let apart = (card.slc_share.value - own.slc_share.value).abs();
+    assert!(apart < 0.008, "{name}: {text}");
+    // Other requests than those that it was measured by.
+    let mut drive = shipped.drive_with_data(0, 4 << 30).unwrap();
+    let trace = with_writes(drive.sectors(), 6000);
+    let times = replay(&mut *drive, &trace);
+    let modelled = replay(&mut *again.drive_with_data(0, 4 << 30).unwrap(), &trace);
+    let demerit = Fit::of(&times, &modelled).unwrap().demerit;
+    assert!(demerit < 0.05, "{name}: {demerit} {text}");
+}
+
+#[test]
+fn an_ssd_with_a_cache_for_writes_is_found_again_by_writing_over_its_model() {
+    is_found_again_by_writing("sata-ssd");
+}
+
+#[test]
+fn an_ssd_with_a_protected_buffer_is_found_again_by_writing_over_its_model() {
+    is_found_again_by_writing("sata-ssd-protected");
+}
+
+#[test]
+fn an_ssd_with_a_fast_interface_is_found_again_by_writing_over_its_model() {
+    is_found_again_by_writing("nvme-ssd");
+}
+
+#[test]
+fn a_volume_that_is_written_over_has_the_time_of_its_writes() {
+    let mut card = Card::shipped("aws-gp3").unwrap();
+    let Card::Volume(volume) = &mut card else {
+        panic!("no volume");
+    };
+    volume.capacity.value = 4;
+    volume.latency.value = [0.5, 1.5];
+    let mut probe = Modelled::empty(&card, 0).unwrap();
+    let Ok(found) = measure_by_writing(&mut probe);
+    let Card::Volume(again) = found.card("again") else {
+        panic!("no volume");
+    };
+    assert!((again.latency.value[1] - 1.5).abs() < 0.02, "{again:?}");
+}
+
+#[test]
+fn a_disk_is_not_written_over() {
+    let card = Card::shipped("wd-wd30efrx").unwrap();
+    let mut probe = Modelled::empty(&card, 0).unwrap();
+    let Ok(found) = measure_by_writing(&mut probe);
+    assert!(found.turns() && !found.was_written());
+    assert_eq!(probe.written, 0);
+}

@@ -249,28 +249,35 @@ impl Flash {
     /// Frees blocks of a die until enough are free: each time the one with the least valid data,
     /// whose units are moved first (greedy garbage collection).
     fn collect_garbage(&mut self, at: usize, now: Nanos) {
+        let mut moved = 0;
         while (self.dies[at].free.len() as u32) < SPARE_BLOCKS {
-            let die = &self.dies[at];
-            let candidates = die.valid.iter().enumerate();
-            let used = candidates.filter(|(block, _)| {
-                let block = *block as u32;
-                // The open block would be cleared into itself.
-                block != die.open && !die.free.contains(&block)
-            });
-            let Some((block, valid)) = used.min_by_key(|(_, valid)| **valid) else {
-                return;
+            let Some(block) = self.emptiest(at) else {
+                break;
             };
-            // Clearing a full block frees nothing: each unit moved takes the place of one freed.
-            if *valid >= self.units_per_block {
-                return;
-            }
-            self.clear(at, block as u32, now);
+            moved += self.clear(at, block, now);
         }
+        // Once for all that was moved: after each block it could take as much as that block freed, for ever.
+        self.fill_page(at, moved);
     }
 
-    fn clear(&mut self, at: usize, block: u32, now: Nanos) {
+    /// The block of a die that holds the least valid data; `None` if clearing it frees nothing.
+    fn emptiest(&self, at: usize) -> Option<u32> {
+        let die = &self.dies[at];
+        let candidates = die.valid.iter().enumerate();
+        let used = candidates.filter(|(block, _)| {
+            let block = *block as u32;
+            // The open block would be cleared into itself.
+            block != die.open && !die.free.contains(&block)
+        });
+        let (block, valid) = used.min_by_key(|(_, valid)| **valid)?;
+        // Of a full block each unit moved takes the place of one freed.
+        (*valid < self.units_per_block).then_some(block as u32)
+    }
+
+    /// Moves the units of a block, and erases it; how many they were.
+    fn clear(&mut self, at: usize, block: u32, now: Nanos) -> u32 {
         let first = (at as u32 * self.blocks_per_die + block) * self.units_per_block;
-        let mut moved = 0;
+        let mut moved: u32 = 0;
         for place in first..first + self.units_per_block {
             let unit = self.unit[place as usize];
             if unit != NONE {
@@ -278,7 +285,6 @@ impl Flash {
                 moved += 1;
             }
         }
-        self.fill_page(at, moved);
         let pages = u64::from(moved.div_ceil(self.units_per_page));
         let die = &mut self.dies[at];
         // Copied inside of the die: no channel is used.
@@ -286,6 +292,7 @@ impl Flash {
         die.free_at = die.free_at.max(now) + copy + self.times.erase;
         // At the far end, so that blocks are reused in turn and wear alike.
         die.free.insert(0, block);
+        moved
     }
 }
 

@@ -57,6 +57,7 @@ mod zfs;
 
 pub use commands::ShownCommands;
 pub use composition::{Stack, missing};
+pub use devices::given_up;
 pub use examined::Examined;
 pub use ground::{covered, exchanged_below, first_look, looked_again};
 pub use script::command_digest;

@@ -136,7 +136,7 @@ fn device_id(number: DeviceNumber) -> u64 {
     stackrace_system::device_number(number.major, number.minor)
 }
 
-fn number(file: &File) -> std::io::Result<DeviceNumber> {
+pub(super) fn number(file: &File) -> std::io::Result<DeviceNumber> {
     let about = file.metadata()?;
     if !about.file_type().is_block_device() {
         return Err(std::io::Error::other("it is no block device"));
@@ -317,7 +317,7 @@ fn opened_device(link: &Path) -> Option<u64> {
 
 /// Opens a block device with the kernel's exclusive right, which a mount, an array, a pool or the
 /// like has while it stands.
-fn exclusively(node: &Path, access: OFlags) -> Result<File, HostError> {
+pub(super) fn exclusively(node: &Path, access: OFlags) -> Result<File, HostError> {
     // Without O_CREAT, O_EXCL is defined for block devices alone (open(2)).
     let flags = access | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     rustix::fs::open(node, flags, Mode::empty())

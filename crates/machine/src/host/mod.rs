@@ -48,7 +48,7 @@ pub use lab_disk::{DeclaredFault, DiskModel, DriveCache, LabDisk};
 pub use missing::lacking;
 pub use mountinfo::MountInfo;
 pub use needs::{Daemon, Driver, Needs, Package, ProgramPart};
-pub use probe::ReadProbe;
+pub use probe::TimedDevice;
 pub use thing::{MadeThing, SeenThing, ThingReads, TooMuch, Whereabouts};
 pub use tree::check as check_tree;
 pub use user_commands::{UserCommand, UserCommands, digest};

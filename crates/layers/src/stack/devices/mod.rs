@@ -8,7 +8,7 @@ use stackrace_foundation::foundation::{
     DEVICES_MAX, Danger, Device, Gives, GivesKind, Identity, Inspection, Layer, LayerError,
     LayerKind, Origin, Setup, StandingLayer, Takes, block,
 };
-use stackrace_machine::host::{Host, Needs, local::LocalHost};
+use stackrace_machine::host::{FixedDevice, Host, Needs, local::LocalHost};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -135,6 +135,57 @@ fn ids_of(name: &str, directory: &Path) -> Vec<String> {
         .filter(|link| host.canonical(&directory.join(link)).ok().as_ref() == Some(&device))
         .map(|link| link.to_string_lossy().into_owned())
         .collect()
+}
+
+/// A disk that its owner names by a link, and allows to be written over as a whole by repeating the link's name; what it
+/// held is wiped.
+///
+/// # Errors
+/// When the link is none that lasts or its name was not repeated, the disk turns, is in use, or cannot be wiped.
+pub fn given_up(host: &dyn Host, link: &Path, repeated: &str) -> Result<FixedDevice, LayerError> {
+    let shown = link.shown();
+    let directory = link.parent().unwrap_or(Path::new(""));
+    let id = link.file_name().unwrap_or_default().to_string_lossy();
+    // A name such as /dev/sdb is no link: another disk may have it after a restart.
+    if !link.is_symlink() {
+        let ids = ids_of(&id, Path::new(BY_ID));
+        return Err(LayerError::refused(
+            format!("{shown} is no name that lasts: another disk may have it after a restart"),
+            match ids.is_empty() {
+                true => format!("name it by its link in {BY_ID}"),
+                false => format!("name it {BY_ID}/{}", ids.join(", or ")),
+            },
+        ));
+    }
+    if id != repeated {
+        return Err(LayerError::refused(
+            format!("--wipe {repeated} is not the name of {shown}"),
+            format!("if all that is on {shown} may be lost, write: --wipe {id}"),
+        ));
+    }
+    let mut asked = Identity {
+        directory: directory.to_path_buf(),
+        id: repeated.to_owned(),
+        size: 0,
+        model: String::new(),
+    };
+    let found = guard::inspect(host, &asked)?;
+    // Both are what the disk says: its owner has named it twice.
+    asked.size = found.size.unwrap_or(0);
+    asked.model.clone_from(&found.model);
+    let name = found.name.as_deref().unwrap_or_default();
+    let turns = host.read_text(
+        &Path::new("/sys/class/block")
+            .join(name)
+            .join("queue/rotational"),
+    );
+    if turns.is_ok_and(|turns| turns.trim() == "1") {
+        return Err(LayerError::refused(
+            format!("{shown} says that it turns: writing shows nothing that its card has"),
+            "leave out --wipe: a hard disk is measured by reading",
+        ));
+    }
+    Ok(guard::clear(host, &asked, true)?.device)
 }
 
 impl Layer for Disks {
