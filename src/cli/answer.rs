@@ -154,6 +154,8 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
         // Before the verdict: a script must not take a comparison that lost a configuration for a
         // clean one.
         _ if failed => failure::TRIAL_FAILED,
+        // The same is true of a replay that is not like its application, whatever ended the run.
+        _ if withheld(&Evidence::of(record)).is_some() => failure::TRIAL_FAILED,
         _ if verdict.enough() == Some(Enough::Fails) => failure::WORSE,
         _ if verdict.enough() == Some(Enough::Open) => failure::UNDECIDED,
         _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
@@ -197,7 +199,7 @@ fn next_step(record: &Record, verdict: &Verdict, reason: Reason) -> Option<NextS
     }
     if withheld(&Evidence::of(record)).is_some() {
         let record = again(&["record", "--help"]);
-        return Some(NextStep::new(format!("{RECORD_AGAIN}:"), record));
+        return Some(NextStep::new(RECORD_AGAIN, record));
     }
     // One configuration is measured, and nothing about it is to be decided.
     let asked = record.head.configurations.len() > 1 || !verdict.required.is_empty();

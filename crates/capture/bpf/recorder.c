@@ -333,7 +333,9 @@ SEC("tp_btf/sched_process_fork") int BPF_PROG(forked, struct task_struct *parent
 		return 0;
 	}
 	add(HANDLED, 1);
-	bpf_map_delete_elem(&threads, &new);
+	// It waits for a processor from now on: that is no computing of its own.
+	struct thread waiting = { .since = bpf_ktime_get_ns(), .runnable = 1 };
+	bpf_map_update_elem(&threads, &new, &waiting, BPF_ANY);
 	if (of != process && bpf_map_update_elem(&watched, &process, &yes, BPF_ANY))
 		add(UNTRACKED, 1);
 	struct event event = {};
@@ -386,7 +388,8 @@ SEC("tp_btf/sched_switch") int BPF_PROG(switched, bool preempt, struct task_stru
 		add(HANDLED, 1);
 		thread->since = now;
 		thread->runnable = preempt || is_runnable(from);
-		if (now > thread->on)
+		// Nothing is known of when one began that was never seen on a processor.
+		if (thread->on && now > thread->on)
 			add(RUN_NS, now - thread->on);
 	}
 	thread = known(to->pid);

@@ -37,6 +37,15 @@ pub fn share_arenas(most: u8) {
     let _ = most;
 }
 
+/// Gives freed memory back to the system where the C library keeps it (glibc).
+pub fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: malloc_trim takes none of the memory that is in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Memory that could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot have {bytes} bytes of buffers: {}", words(*errno))]

@@ -7,10 +7,10 @@ use stackrace_engine::Op;
 use stackrace_engine::replay::{
     HeldFile, On, OrderBuilder, ReplayCall, ReplayPlan, ReplayStep, Touch, WarmPart,
 };
-use stackrace_trace::trace::{
-    Code, MAPPED_MAX, NO_FOLLOW, Names, Operation, Part, TraceError, TraceReader,
-};
+use stackrace_trace::trace::{Code, MAPPED_MAX, Names, Operation, Part, TraceError, TraceReader};
 
+use super::lanes::{LANES_MAX, Lanes};
+use super::on_name::{is_still, on_either};
 use super::recorded::{Arrivals, RecordedOp};
 use super::touched::{CREATE, EVENT, LOCK, end_of_file, touch};
 use super::tree::{KeptTree, link_target, path};
@@ -48,6 +48,9 @@ struct Thread {
     begun: bool,
     /// The fork that it begins with.
     fork: Option<u64>,
+    /// The thread of the replay that makes its calls; none before its first step.
+    lane: Option<u32>,
+    steps: u64,
 }
 
 /// Space that a name takes.
@@ -66,6 +69,7 @@ struct Compiling<'a> {
     /// What recording took of each operation, ns.
     each_ns: u64,
     threads: Vec<Thread>,
+    lanes: Lanes,
     steps: Vec<Vec<ReplayStep>>,
     order: OrderBuilder,
     numbers: HashMap<u32, u32>,
@@ -103,6 +107,7 @@ pub(super) fn compile<R: Read>(
         arrivals,
         each_ns,
         threads: Vec::new(),
+        lanes: Lanes::default(),
         steps: Vec::new(),
         order: OrderBuilder::default(),
         numbers: HashMap::new(),
@@ -159,9 +164,15 @@ impl Compiling<'_> {
             longer.min(grown.written)
         });
         let grown = grown.fold(0, u64::saturating_add);
-        let longest = self.steps.iter().map(Vec::len).max().unwrap_or(0);
+        let longest = self.threads.iter().map(|thread| thread.steps).max();
         // No thread waited longer for the recorder than the one that had the most to record.
-        let recorder_ns = self.each_ns.saturating_mul(longest as u64);
+        let recorder_ns = self.each_ns.saturating_mul(longest.unwrap_or(0));
+        if self.lanes.are_too_many() {
+            let most = unit::count(LANES_MAX.into());
+            self.refused.get_or_insert_with(|| {
+                format!("more than {most} of its threads lived at the same time")
+            });
+        }
         let order = self.order.build();
         // Threads without steps have no list of their own.
         self.steps.resize_with(order.threads(), Vec::new);
@@ -247,7 +258,17 @@ impl Compiling<'_> {
         at
     }
 
+    /// The thread of the replay that makes the calls of a recorded one.
+    fn lane(&mut self, thread: u32) -> usize {
+        let Thread { lane, fork, .. } = *self.thread(thread);
+        let lane = lane.unwrap_or_else(|| self.lanes.begin(fork.is_none()));
+        self.thread(thread).lane = Some(lane);
+        lane as usize
+    }
+
     fn push(&mut self, thread: u32, step: ReplayStep, mut touches: Vec<Touch>) {
+        let at = self.lane(thread);
+        self.thread(thread).steps += 1;
         // Whatever it does first comes after the fork; the rest follows by itself.
         if let Some(fork) = self.thread(thread).fork.take() {
             touches.push(Touch {
@@ -255,12 +276,11 @@ impl Compiling<'_> {
                 changes: false,
             });
         }
-        let at = thread as usize;
         if self.steps.len() <= at {
             self.steps.resize_with(at + 1, Vec::new);
         }
         self.steps[at].push(step);
-        self.order.step(thread, &touches);
+        self.order.step(at as u32, &touches);
     }
 
     /// A wake or a fork, inside of a call that follows it.
@@ -293,9 +313,9 @@ impl Compiling<'_> {
             if !child.begun {
                 *child = Thread {
                     end,
-                    spent: 0,
                     begun: true,
                     fork,
+                    ..Thread::default()
                 };
             }
         }
@@ -342,6 +362,11 @@ impl Compiling<'_> {
             self.waits(operation, &mut step, &mut touches);
         }
         self.push(operation.thread, step, touches);
+        if operation.code == Code::Exit {
+            // It keeps its place: a thread that goes still wakes the one that waits for its end.
+            let lane = self.lane(operation.thread);
+            self.lanes.end(lane as u32);
+        }
     }
 
     /// The lock of a file that an operation touches: each use of an open file that was locked may be the last one, which
@@ -566,27 +591,3 @@ impl Compiling<'_> {
 
 /// Longest processor time inside of a call that is taken off: sums of two do not overflow.
 const TIME_LEFT: u64 = 1 << 60;
-
-/// Returns true if a call is meant for a link itself. Of the others a name leads to what is asked for.
-fn is_still(operation: &Operation) -> bool {
-    let may = matches!(operation.code, Code::Stat | Code::Owner | Code::Times);
-    may && operation.flags & NO_FOLLOW != 0
-}
-
-/// A call that takes a name or an open file.
-fn on_either(operation: &Operation, on: On) -> ReplayCall {
-    let length = operation.length;
-    match operation.code {
-        Code::Stat => ReplayCall::Stat { on },
-        Code::GetExtended => ReplayCall::GetExtended { on },
-        Code::Mode => ReplayCall::Mode {
-            on,
-            mode: operation.flags as u32,
-        },
-        Code::Owner => ReplayCall::Owner { on },
-        Code::Times => ReplayCall::Times { on },
-        Code::SetExtended => ReplayCall::SetExtended { on, length },
-        Code::Truncate => ReplayCall::Truncate { on, length },
-        _ => ReplayCall::Nothing,
-    }
-}

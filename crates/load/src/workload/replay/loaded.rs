@@ -19,9 +19,8 @@ use crate::workload::kind::Cost;
 use stackrace_base::event::{RecordedApplication, RecordedDevice, RecordedOperation};
 use stackrace_base::unit::{self, InWords, ShownPath};
 
-/// Most calls and threads that are replayed: all of them are in memory.
+/// Most calls that are replayed: all of them are in memory.
 const OPERATIONS_MAX: u64 = 8 << 20;
-const THREADS_MAX: u64 = 4096;
 /// Shares of events that were lost, and of time on storage that cannot be repeated, above which a replay is not like the
 /// application.
 const LOST_MAX: f64 = 0.001;
@@ -245,13 +244,11 @@ fn check(summary: &Summary) -> Result<(), Refused> {
         let why = "it is a part of a trace: what its files were like where it begins is not known";
         return Err((why.to_owned(), "replay the whole trace"));
     }
-    if ending.operations > OPERATIONS_MAX || ending.threads > THREADS_MAX {
+    if ending.operations > OPERATIONS_MAX {
         let why = format!(
-            "it has {} operations of {} threads; at most {} of {} are replayed",
+            "it has {} operations; at most {} are replayed",
             unit::count(ending.operations),
-            unit::count(ending.threads),
             unit::count(OPERATIONS_MAX),
-            unit::count(THREADS_MAX),
         );
         return Err((why, SHORTER));
     }

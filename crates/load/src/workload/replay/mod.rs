@@ -10,7 +10,9 @@
 
 mod compile;
 mod differing;
+mod lanes;
 mod loaded;
+mod on_name;
 mod recorded;
 #[cfg(test)]
 pub(crate) mod tests;

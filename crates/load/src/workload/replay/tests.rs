@@ -204,6 +204,62 @@ fn forks_wakes_and_names_are_replayed_in_their_order_with_no_result_that_differs
 }
 
 #[test]
+fn a_server_that_starts_a_process_for_each_request_is_replayed_in_few_threads() {
+    // More than a replay has threads: each makes the file that the one before it removed.
+    let children = 6_000;
+    let mut trace = WrittenTrace::new();
+    let new = trace.new;
+    trace.call(Code::Begin, 0, 0, |begin| begin.duration = 0);
+    for child in 1..=children {
+        // 100 us each, one after the other.
+        let at = u64::from(child) * MS / 10;
+        let short = |operation: &mut Operation| operation.duration = 1_000;
+        trace.call(Code::Fork, 0, at, |fork| {
+            short(fork);
+            fork.result = child.into();
+        });
+        trace.call(Code::Open, child, at + 10_000, |open| {
+            short(open);
+            (open.handle, open.path, open.result) = (child, new, 3);
+            (open.flags, open.length) = (0o302, 0o644);
+        });
+        trace.call(Code::Close, child, at + 20_000, |close| {
+            short(close);
+            close.handle = child;
+        });
+        trace.call(Code::Unlink, child, at + 30_000, |unlink| {
+            short(unlink);
+            unlink.path = new;
+        });
+        trace.call(Code::Exit, child, at + 40_000, short);
+        // One that ends wakes who waits for it.
+        trace.call(Code::Wake, child, at + 41_000, |wake| {
+            short(wake);
+            wake.result = 0;
+        });
+    }
+    let base = tempfile::tempdir().unwrap();
+    let outcome = replay(&*workload(&trace.kept(base.path()))).unwrap();
+    let results = outcome.replayed.unwrap();
+    assert_eq!(
+        (results.calls, results.differing),
+        (18_000, 0),
+        "{results:?}"
+    );
+}
+
+#[test]
+fn threads_that_live_at_the_same_time_are_refused_if_they_are_too_many() {
+    let mut trace = WrittenTrace::forking();
+    for child in 2..4_200 {
+        trace.call(Code::Fork, 0, 13 * MS, |fork| fork.result = child.into());
+        trace.call(Code::SyncFs, child, 14 * MS, |_| {});
+    }
+    let why = refused(&trace);
+    assert!(why.contains("more than 4,096 of its threads"), "{why}");
+}
+
+#[test]
 fn what_recording_took_is_no_time_of_the_application() {
     let base = tempfile::tempdir().unwrap();
     let mut trace = WrittenTrace::forking();
