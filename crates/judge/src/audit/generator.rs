@@ -25,6 +25,11 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         // A compiler's or a database's time on a processor is the work, and not what makes it.
         return None;
     }
+    let phases = &reading.trial.phases;
+    if phases.iter().any(|phase| phase.replayed.is_some()) {
+        // A replay computes as long as its application did: that is the work, too.
+        return None;
+    }
     reading.window_ns()?;
     // Time in user mode is the generator's own; time in the kernel belongs to what is measured.
     let user = share(reading.own_cpu_ns().0, reading.thread_time_ns())?;
@@ -104,7 +109,7 @@ fn lateness(reading: &TrialReading<'_>) -> Option<(f64, f64)> {
 mod tests {
     use super::super::sample::{found, grade, operation, trial};
     use super::*;
-    use stackrace_base::event::{OperationsOf, TimingObservation};
+    use stackrace_base::event::{OperationsOf, ReplayedCalls, TimingObservation};
 
     #[test]
     fn half_of_the_time_in_the_program_is_too_much() {
@@ -140,6 +145,15 @@ mod tests {
             };
             assert!((CHECK.judge)(&reading).is_none(), "{whose:?}");
         }
+    }
+
+    #[test]
+    fn a_replay_that_computes_is_not_limited_by_the_load_generator() {
+        let mut trial = trial();
+        trial.counted.cpu_user_ns = 900_000_000;
+        assert!(found(&CHECK, &trial).unwrap().limit.is_some());
+        trial.phases[0].replayed = Some(ReplayedCalls::default());
+        assert!(found(&CHECK, &trial).is_none());
     }
 
     #[test]
