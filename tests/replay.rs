@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::record::{PLANTED, able, recorded};
 use crate::support::{Ground, quietly};
@@ -202,6 +202,27 @@ fn sqlite_git_and_postgresql_are_replayed_without_a_result_that_differs() {
     }
 }
 
+fn the_template_for_an_application_of_ones_own_is_planned_beside_its_trace() {
+    needs::root_and_loop_devices();
+    needs::tool("mkfs.xfs");
+    needs::tool("mkfs.btrfs");
+    let ground = Ground::new();
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("studies/templates");
+    let template = fs::read(studies.join("my-application.toml")).unwrap();
+    ground.write("my-application.toml", template);
+    let missing = ground.stackrace(&["plan", "my-application.toml"]);
+    missing.ended(3);
+    assert!(
+        missing.out.contains("app.trace: No such file"),
+        "{}",
+        missing.out
+    );
+    ground.write("app.trace", fs::read(kept("sqlite")).unwrap());
+    let said = ground.stackrace(&["plan", "my-application.toml"]);
+    said.ended(0);
+    assert!(said.out.contains("my application"), "{}", said.out);
+}
+
 /// A program that made a file durable, which took half a minute where it was recorded.
 pub(super) fn slow() -> Vec<u8> {
     let recorded = Recorded {
@@ -359,6 +380,7 @@ pub(super) fn tests() -> Vec<needs::Test> {
     needs::tests![
         handed_work_keeps_its_order_and_its_results_on_storage_that_is_much_faster,
         sqlite_git_and_postgresql_are_replayed_without_a_result_that_differs,
+        the_template_for_an_application_of_ones_own_is_planned_beside_its_trace,
         a_replay_that_is_not_like_its_application_at_home_ends_the_run_without_a_verdict,
         a_program_that_adapts_to_its_storage_is_named_and_not_judged_by_its_elapsed_time,
         a_recorded_application_is_replayed_with_its_order_and_its_results,

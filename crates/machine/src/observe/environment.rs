@@ -31,7 +31,8 @@ pub fn limiting_facts() -> Vec<Fact> {
 }
 
 fn memory_fact(read: &dyn Fn(&str) -> Option<String>, meminfo: &str) -> Option<Fact> {
-    let fact = Fact::new("memory", after_colon(meminfo, "MemTotal")?);
+    let told = after_colon(meminfo, "MemTotal").filter(|told| !told.is_empty())?;
+    let fact = Fact::new("memory", told);
     Some(match memory_bytes_of(read) {
         Some(bytes) => fact.with(FactFigure::Bytes(bytes)),
         None => fact,
@@ -217,4 +218,16 @@ fn quoted(text: &str, name: &str) -> Option<String> {
                 .to_owned(),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_is_cut_off_is_not_known() {
+        let read = |path: &str| (path == "/proc/meminfo").then(|| "MemTotal:".to_owned());
+        let facts = environment_of(&read);
+        assert!(facts.iter().all(|fact| !fact.value.is_empty()), "{facts:?}");
+    }
 }

@@ -76,6 +76,7 @@ pub fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan, Failur
         if !chosen && stackrace_machine::observe::io_limit().is_some() {
             plan.workloads.iter_mut().for_each(|one| one.slices = None);
         }
+        add_refused(&mut plan, &context.host(Arc::new(|_| ())), study);
         plan
     })
 }
@@ -149,9 +150,9 @@ pub fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure> {
 /// A directory that it names is missing there.
 pub fn plan_there(host: &dyn Host, scratch: &Path, study: &Study) -> Result<Plan, Failure> {
     check_places_on(host, study, 1, "")?;
-    Ok(on_machine(host, scratch, study, |machine| {
-        Plan::of(study, machine)
-    }))
+    let mut plan = on_machine(host, scratch, study, |machine| Plan::of(study, machine));
+    add_refused(&mut plan, host, study);
+    Ok(plan)
 }
 
 /// Plans the same for a machine that is not asked: its system is known, and nothing else.
@@ -333,12 +334,24 @@ fn on_machine<T>(
     })
 }
 
-/// Refuses a study whose programs, which are all there, refuse what they will be given.
-fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
+/// What workloads refuse of what they will be given, though all programs are there.
+fn refused_by_workloads(host: &dyn Host, study: &Study) -> Vec<String> {
     let workloads = study.configurations.iter().flat_map(|one| &one.workloads);
     let mut refused: Vec<String> = workloads.filter_map(|one| one.refused_on(host)).collect();
     // Configurations mostly have the same workloads.
     refused.dedup();
+    refused
+}
+
+fn add_refused(plan: &mut Plan, host: &dyn Host, study: &Study) {
+    for why in refused_by_workloads(host, study) {
+        plan.add_problem(why);
+    }
+}
+
+/// Refuses a study whose workloads refuse what they will be given.
+fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
+    let refused = refused_by_workloads(host, study);
     match refused.is_empty() {
         true => Ok(()),
         false => Err(Failure::refused(refused.join("\n")).next("change what the program is given")),
