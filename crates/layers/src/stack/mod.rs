@@ -61,12 +61,13 @@ pub use devices::given_up;
 pub use examined::Examined;
 pub use ground::{covered, exchanged_below, first_look, looked_again};
 pub use script::command_digest;
+pub use stackrace_foundation::foundation::LayerError;
 pub use stackrace_foundation::foundation::{
     CutOf, Danger, FileData, GivesKind, Inspection, LaidOutData, Layer, LayerCommand, LayerKind,
     Site, StackError, StorageClaim, Takes,
 };
 #[cfg(any(test, feature = "testing"))]
-pub use stackrace_foundation::foundation::{Gives, LayerError, Setup, StandingLayer};
+pub use stackrace_foundation::foundation::{Gives, Setup, StandingLayer};
 pub use standing::StandingStack;
 #[cfg(any(test, feature = "testing"))]
 pub use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
