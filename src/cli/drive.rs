@@ -213,15 +213,15 @@ impl<'a> Real<'a> {
     }
 
     /// So many devices for threads of their own.
-    fn threads(&self, depth: u32) -> Result<Vec<TimedDevice>, Failure> {
-        let all = (1..=depth).map(|number| self.probe.again(number));
+    fn threads(&mut self, depth: u32) -> Result<Vec<TimedDevice>, Failure> {
+        let all = (0..depth).map(|_| self.probe.again());
         let all: Result<Vec<_>, _> = all.collect();
         all.map_err(|error| Failure::unable(error.to_string()))
     }
 
     /// Accesses all places, `depth` at once; the time until the last has ended.
     fn all(
-        &self,
+        &mut self,
         access: Access,
         depth: u32,
         places: &[u64],

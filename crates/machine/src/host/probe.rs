@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Direct reads and writes need memory and places that are multiples of the largest sector, bytes.
 const ALIGNED: usize = 4096;
 
+/// Numbers that each device of a thread has for its writes: more than it ever makes.
+const WRITES_EACH: u64 = 1 << 40;
+
 /// A drive on which reads and writes are timed.
 #[derive(Debug)]
 pub struct TimedDevice {
@@ -67,19 +70,20 @@ impl TimedDevice {
         })
     }
 
-    /// The same open device with memory of its own, for another thread: `number` tells its writes from those of others.
+    /// The same open device with memory of its own, for another thread; no other one, before or later, writes the same.
     ///
     /// # Errors
     /// When there are too many open files.
-    pub fn again(&self, number: u32) -> Result<Self, HostError> {
+    pub fn again(&mut self) -> Result<Self, HostError> {
         let file = self.file.try_clone();
         let file = file.map_err(|error| HostError::path("open again", &self.path, error))?;
+        self.written += WRITES_EACH;
         Ok(Self {
             file,
             path: self.path.clone(),
             bytes: self.bytes,
             buffer: Vec::new(),
-            written: self.written + (u64::from(number) << 40),
+            written: self.written,
         })
     }
 
