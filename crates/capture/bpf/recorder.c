@@ -73,7 +73,7 @@ enum { FOLLOWED = 1, STARTS = 2, GONE = 3 };
 
 enum count { HANDLED, SENT, LOST, RUN_NS, UNTRACKED, COUNTS };
 
-struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 16 << 20); } ring SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 8 << 20); } ring SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 16384); __type(key, __u32); __type(value, __u8); } watched SEC(".maps");
 // What ended makes room by itself: it wakes others until the very end.
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 16384); __type(key, __u32); __type(value, struct thread); } threads SEC(".maps");
