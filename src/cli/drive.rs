@@ -86,6 +86,12 @@ fn by_writing(setting: &Setting, device: &Path, repeated: &str) -> Result<Found,
     }
     let found = measure::measure_by_writing(&mut Real::to_wipe(&fixed, &doing)?)?;
     drop(doing);
+    if !found.was_written() && !setting.quiet {
+        let shown = device.shown();
+        error(&format!(
+            "note: a platter turns in {shown}: it was measured by reading alone, and not written over\n"
+        ));
+    }
     // Its content is noise: another study may take the disk without asking again.
     host.leave_device(&fixed)
         .map_err(|error| refused(error.into()))?;

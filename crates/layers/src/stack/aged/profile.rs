@@ -8,14 +8,22 @@ use stackrace_system::draw::Draw;
 pub(super) struct Profile {
     /// The study and its figures, in words.
     pub(super) source: &'static str,
-    /// Median of the sizes, B.
-    median: f64,
-    /// How far the logarithms of the sizes, to base 2, spread around that of the median (standard deviation). Douceur
-    /// and Bolosky found nearly all sizes to be spread so, evenly on both sides (log-normal; SIGMETRICS 1999). It
-    /// follows from the mean: √(2 ln(mean ÷ median)) ÷ ln 2.
-    spread: f64,
+    sizes: Sizes,
     /// Bytes of a piece, where files are rewritten in place in pieces; otherwise they are replaced whole.
     pub(super) piece: Option<u64>,
+}
+
+/// Sizes of files, B.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Sizes {
+    /// All have this one.
+    One(u64),
+    /// Each from the first to the second one is as frequent.
+    Even(u64, u64),
+    /// Half of them are smaller than the median. Douceur and Bolosky found nearly all sizes to be spread evenly on both
+    /// sides of it, by their logarithms (log-normal; SIGMETRICS 1999). The standard deviation of these, to base 2, follows
+    /// from the mean: √(2 ln(mean ÷ median)) ÷ ln 2.
+    Around { median: f64, spread: f64 },
 }
 
 /// Meyer and Bolosky, "A Study of Practical Deduplication", FAST 2011, have medians of 4 KiB in 2000, 2004 and 2009,
@@ -27,45 +35,63 @@ pub(super) const PROFILE: ChoiceDoc<Profile> = choice!(
         "home" => HOME,
         "home-2004" => Profile {
             source: "computers at work, 2004: median 4 KiB, mean 189 KB (Agrawal et al., FAST 2007)",
-            spread: 3.9938,
+            sizes: around_4_kib(3.9938),
             ..HOME
         },
         "home-2000" => Profile {
             source: "computers at work, 2000: median 4 KiB, mean 108 KB (Agrawal et al., FAST 2007)",
-            spread: 3.6907,
+            sizes: around_4_kib(3.6907),
             ..HOME
+        },
+        "mail" => Profile {
+            source: "messages of 500 to 10,000 B, each size as frequent (PostMark's defaults; Katcher, NetApp TR3022, 1997)",
+            sizes: Sizes::Even(500, 10_000),
+            piece: None,
         },
         "images" => Profile {
             source: "few large files that are rewritten in place, by 64 KiB (no study: stackrace's own)",
-            median: 64e6,
-            spread: 0.0,
+            sizes: Sizes::One(64_000_000),
             piece: Some(64 << 10),
         },
         "database" => Profile {
             source: "tables in segments of 1 GiB, rewritten by pages of 8 KiB (PostgreSQL, Database File Layout)",
-            median: (1_u64 << 30) as f64,
-            spread: 0.0,
+            sizes: Sizes::One(1 << 30),
             piece: Some(8 << 10),
         },
     ],
     "home",
-    "Which files: of computers at work by published studies of 2009, 2004 or 2000, few large ones as disk images are, or a database's.",
+    "Which files: of computers at work by published studies of 2009, 2004 or 2000, a mail server's, few large ones as disk images are, or a database's.",
 );
 
 const HOME: Profile = Profile {
     source: "computers at work, 2009: median 4 KiB, mean 318 KB (Meyer and Bolosky, FAST 2011)",
-    median: 4096.0,
-    spread: 4.2563,
+    sizes: around_4_kib(4.2563),
     piece: None,
 };
+
+const fn around_4_kib(spread: f64) -> Sizes {
+    Sizes::Around {
+        median: 4096.0,
+        spread,
+    }
+}
 
 impl Profile {
     /// Draws the size of a file, B, from 1 to a largest one.
     pub(super) fn size(&self, draw: &mut Draw, largest: u64) -> u64 {
+        let (median, spread) = match self.sizes {
+            Sizes::One(size) => return size.min(largest).max(1),
+            Sizes::Even(least, most) => {
+                let most = most.min(largest).max(1);
+                let least = least.min(most);
+                return least + draw.below(most - least + 1);
+            }
+            Sizes::Around { median, spread } => (median, spread),
+        };
         // What is larger than a share of the file system is drawn anew: one file must not fill it. A largest
         // one below the median would take many draws.
         for _ in 0..64 {
-            let size = (self.median * power_of_2(self.spread * normal(draw))).ceil();
+            let size = (median * power_of_2(spread * normal(draw))).ceil();
             if size <= largest as f64 {
                 return (size as u64).max(1);
             }
@@ -111,6 +137,19 @@ mod tests {
             // Few large files carry half of the bytes, so that the mean of a million still varies.
             assert!((found / mean - 1.0).abs() < 0.3, "{word}: {found}");
         }
+    }
+
+    #[test]
+    fn messages_have_the_sizes_that_postmark_gives_them() {
+        let mail = PROFILE.of_word("mail").unwrap();
+        let mut draw = Draw::new(7, 1);
+        let sizes: Vec<u64> = (0..100_000)
+            .map(|_| mail.size(&mut draw, u64::MAX))
+            .collect();
+        let [least, most] = [sizes.iter().min(), sizes.iter().max()].map(|size| *size.unwrap());
+        assert!((500..520).contains(&least) && (9980..=10_000).contains(&most));
+        let mean = sizes.iter().sum::<u64>() / 100_000;
+        assert!((5200..5300).contains(&mean), "{mean}");
     }
 
     #[test]
