@@ -147,6 +147,8 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
 
 fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -> u8 {
     let failed = record.failures().next().is_some();
+    // One configuration of which nothing is required is measured, and nothing is to be decided.
+    let asks = record.head.configurations.len() > 1 || !verdict.required.is_empty();
     match reason {
         Reason::Interrupted => failure::INTERRUPTED,
         // Something failed, or a replay is not like its application.
@@ -158,7 +160,7 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
         _ if withheld(&Evidence::of(record)).is_some() => failure::TRIAL_FAILED,
         _ if verdict.enough() == Some(Enough::Fails) => failure::WORSE,
         _ if verdict.enough() == Some(Enough::Open) => failure::UNDECIDED,
-        _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
+        _ if decide && asks && verdict.state != State::Decided => failure::UNDECIDED,
         _ => 0,
     }
 }

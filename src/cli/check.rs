@@ -14,7 +14,7 @@ use super::words::{no_such, unknown};
 use crate::commands::compare::{self, CompareRequest};
 use crate::commands::gallery_runs::GalleryFigures;
 use crate::commands::standing;
-use stackrace_base::event::split;
+use stackrace_base::event::{is_same_metric, split};
 use stackrace_base::unit;
 use stackrace_judge::verdict::{Placed, Verdict};
 use stackrace_places::place::options::AskedPlace;
@@ -140,7 +140,10 @@ fn typed(all: &[String]) -> Result<Vec<RequiredBound>, Failure> {
 
 /// What is published for the purpose, and what was typed: that alone where both are about one metric.
 fn all_required(published: Vec<RequiredBound>, typed: Vec<RequiredBound>) -> Vec<RequiredBound> {
-    let is_typed = |one: &RequiredBound| typed.iter().any(|other| other.metric == one.metric);
+    let is_typed = |one: &RequiredBound| {
+        let mut typed = typed.iter();
+        typed.any(|other| is_same_metric(&other.metric, &one.metric))
+    };
     let kept = published.into_iter().filter(|one| !is_typed(one));
     kept.collect::<Vec<_>>().into_iter().chain(typed).collect()
 }

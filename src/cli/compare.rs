@@ -36,7 +36,8 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     setting.events.name(verb.output.events.as_deref())?;
     let typed = |with: Option<&str>, bound: Option<&str>| match (with, bound) {
         (with, Some(bound)) => {
-            load::find_rate(with, bound, &request.directories, time_asked).map(Some)
+            let time = time_asked.or(verb.quick.then_some(QUICK_NS));
+            load::find_rate(with, bound, &request.directories, time).map(Some)
         }
         (Some(with), None) if with.split_whitespace().next() == Some(FIO) => {
             Err(Failure::usage("--with gives fio no job file").next("write --fio JOB.fio"))

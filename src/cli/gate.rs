@@ -6,9 +6,10 @@ use super::output;
 use super::setting::Setting;
 use super::terminal::{print, print_data, print_styled};
 use super::words::{self, confidence, named, share, unknown};
+use stackrace_base::event::Observation;
 use stackrace_base::unit;
 use stackrace_judge::verdict::{
-    self, Enough, Evidence, GateAnswer, GateError, GateOutcome, Threshold, judge,
+    self, Enough, Evidence, GateAnswer, GateError, GateOutcome, RequiredRow, Threshold, judge,
 };
 use stackrace_results::record::Record;
 use stackrace_show::report;
@@ -90,13 +91,23 @@ fn required(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         );
         return Err(Failure::usage(text).next("say how much worse is too much: --worse-than 5%"));
     };
-    let failed = record.failures().next();
+    // One configuration was asked for: what others miss, and where they failed, is no part of the answer.
+    if let Some(name) = &verb.configuration {
+        verdict.required.retain(|row| row.name == *name);
+        let rows = verdict.required.iter().map(RequiredRow::words);
+        let rows: Vec<String> = rows.collect();
+        verdict.sentence = format!("{name}: {}: {}.", enough.words(), rows.join("; "));
+        verdict.details.clear();
+    }
+    let asked = |trial: &&Observation| {
+        let name = &record.head.configurations[trial.configuration].name;
+        verb.configuration
+            .as_ref()
+            .is_none_or(|asked| asked == name)
+    };
+    let failed = record.failures().find(asked);
     let error = failed.and_then(|trial| trial.ended.error());
     if let Some(path) = &verb.junit {
-        // One configuration was asked for: what others miss is no failed test.
-        if let Some(name) = &verb.configuration {
-            verdict.required.retain(|row| row.name == *name);
-        }
         let strict = verb.undecided == Undecided::Fail;
         let run = &record.head.run;
         output::write(path, &report::junit_required(run, &verdict, error, strict))?;

@@ -80,6 +80,7 @@ pub(super) fn asked(
         ..Overrides::default()
     };
     limits.apply(&mut study);
+    study_file::check_question(&study, verb.how_long.until_decided)?;
     let clock = virtual_lab::disks(&study) == LabDrives::Modelled;
     let lab = verb.lab.then_some(clock);
     let place = AskedPlace::of(&study, &args::machines(&verb.there), lab, false);

@@ -52,6 +52,7 @@ pub(super) fn asked<'a>(
         ..overrides(&verb.deciding, &verb.how_long, verb.quick)?
     };
     overrides.apply(&mut study);
+    study_file::check_question(&study, verb.how_long.until_decided)?;
     let virtual_time = in_virtual_time(verb, &study)?;
     if virtual_time {
         virtual_lab::in_turns(&mut study);
@@ -154,6 +155,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         precision: precision(verb.within.as_ref(), verb.quick)?,
     };
     more.apply(&stopped.record, &mut study);
+    study_file::check_question(&study, verb.until_decided)?;
     let html = verb.output.html.clone().map(std::path::absolute);
     // Before the directory is changed to the one the run was begun in.
     let html = html

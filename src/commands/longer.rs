@@ -2,14 +2,16 @@
 
 use crate::commands::compare::COMPARE;
 use crate::sizes::shape::Shape;
-use stackrace_base::event::{NamedQuantile, Observation, shell};
+use stackrace_base::event::{Ended, NamedQuantile, Observation, shell};
 use stackrace_judge::verdict::{Enough, RequiredRow, Verdict};
 use stackrace_results::record::Record;
 
 /// Operations are fewer in one trial than in another.
 const TO_SPARE: f64 = 1.25;
-/// Options of `check` that say how long its trials last.
-const LENGTHS: [&str; 2] = ["--time", "--size"];
+/// Options of `check` and `compare` that say how long trials last, or that a time excludes: those with a value, and
+/// those without.
+const LENGTHS: [&str; 3] = ["--time", "--size", "--like"];
+const WITHOUT_TIME: [&str; 2] = ["--quick", "--until-decided"];
 
 /// What makes an answer whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,6 +68,7 @@ fn seconds(record: &Record, row: &RequiredRow) -> Option<f64> {
     let workload = heads.position(|it| it.name == row.workload)?;
     let measured = |trial: &&Observation| {
         (trial.workload, trial.configuration) == (workload, row.configuration)
+            && trial.ended == Ended::Complete
     };
     let lasted = record.trials().filter(measured).map(|trial| {
         let phases = trial.phases.iter().map(|phase| phase.elapsed_ns);
@@ -96,6 +99,9 @@ fn without_lengths(command: &[String]) -> Vec<String> {
     let mut words = command.iter();
     while let Some(word) = words.next() {
         let name = word.split('=').next().unwrap_or_default();
+        if WITHOUT_TIME.contains(&name) {
+            continue;
+        }
         if !LENGTHS.contains(&name) {
             left.push(word.clone());
         } else if name == word {
@@ -153,6 +159,9 @@ mod tests {
             "--time",
             "9s",
             "--size=1MiB",
+            "--quick",
+            "--like",
+            "last",
             "--quiet",
         ];
         let left = without_lengths(&command.map(str::to_owned));

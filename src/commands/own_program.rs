@@ -337,6 +337,7 @@ pub(crate) fn run(
         inner: observer,
     };
     check_commands(&first, own)?;
+    study_file::check_question(&first, request.overrides.until_decided)?;
     preflight::check_machine(context, &first)?;
     let doing = caught.doing();
     // The command may take minutes.

@@ -3,16 +3,17 @@
 //! A probe says something else each time. Two runs of the same comparison would then measure different
 //! work, and their answers could differ for that reason alone.
 
+use crate::commands::compare::{COMPARE, typed};
+use stackrace_base::event::WorkloadHead;
 use stackrace_base::failure::Failure;
+use stackrace_base::unit;
 use stackrace_judge::verdict::Evidence;
 use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
-use stackrace_study::study::StudyTable;
+use stackrace_study::study::{Study, StudyTable};
 
 /// Number of the newest runs that are looked through.
 const RUNS_MAX: usize = 50;
-/// Names of studies that `compare` made.
-const COMPARE: &str = "compare";
 /// Words of a study.
 const TITLE: &str = "title";
 const WORKLOAD: &str = "workload";
@@ -27,11 +28,15 @@ pub(crate) struct EarlierSizes {
     pub(crate) round_seconds: Option<f64>,
 }
 
-/// The sizes of a run.
+/// The sizes of a run, for workloads of `whole`.
 ///
 /// # Errors
-/// There is no such run, or it is no comparison of directories.
-pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Failure> {
+/// There is no such run, it is no comparison of directories, or it measured other work.
+pub(crate) fn of_run(
+    context: &Context,
+    name: &str,
+    whole: &Study,
+) -> Result<EarlierSizes, Failure> {
     let store = context.look_into_store()?;
     let record = store
         .read(name)
@@ -48,6 +53,16 @@ pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
         Failure::refused(format!("the study of {}: {}", head.run, why.join(", ")))
             .next("name another run, or leave --like out")
     })?;
+    if !is_work_of(&study, whole) {
+        let names = head.workloads.iter().map(|workload| &*workload.name);
+        let names = unit::listed(&names.collect::<Vec<_>>());
+        let text = format!(
+            "--like {name}: {} measured other work than is asked for: {names}",
+            head.run
+        );
+        return Err(Failure::usage(text)
+            .next("leave --like out, or ask for the same purpose (--for) as that run"));
+    }
     Ok(EarlierSizes {
         run: head.run,
         study,
@@ -55,9 +70,27 @@ pub(crate) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
     })
 }
 
-/// Returns the sizes of the newest run that asked the same as `study`, whatever its sizes; `None`
-/// if it was not asked before.
-pub(crate) fn same_question(context: &Context, study: StudyTable) -> Option<EarlierSizes> {
+/// Returns true if all workloads of an earlier study are of `whole`, whatever their sizes. A log is data: what else it
+/// says, commands above all, is not taken over.
+fn is_work_of(earlier: &StudyTable, whole: &Study) -> bool {
+    let Ok(earlier) = typed::made(earlier.clone()) else {
+        return false;
+    };
+    let mut heads = earlier.workload_heads.iter();
+    let is_asked = |head: &WorkloadHead| {
+        let mut all = whole.workload_heads.iter();
+        all.any(|own| (&own.name, &own.kind) == (&head.name, &head.kind))
+    };
+    earlier.commands().is_empty() && heads.all(is_asked)
+}
+
+/// Returns the sizes of the newest run that asked the same as `study`, whatever its sizes, of the workloads of `whole`;
+/// `None` if it was not asked before.
+pub(crate) fn same_question(
+    context: &Context,
+    study: StudyTable,
+    whole: &Study,
+) -> Option<EarlierSizes> {
     let asked = question(study);
     let store = context.look_into_store().ok()?;
     // In the order in which they were begun: ids of one minute differ by chance alone.
@@ -68,7 +101,7 @@ pub(crate) fn same_question(context: &Context, study: StudyTable) -> Option<Earl
         .filter(|record| record.head.study_name == COMPARE)
         .find_map(|record| {
             let study = StudyTable::read(&record.head.study).ok()?;
-            (question(study.clone()) == asked).then(|| EarlierSizes {
+            (question(study.clone()) == asked && is_work_of(&study, whole)).then(|| EarlierSizes {
                 round_seconds: Evidence::of(&record).round_seconds,
                 run: record.head.run,
                 study,
@@ -144,5 +177,23 @@ mod tests {
         let text = now.text();
         assert!(text.contains("size = 100, time = \"100 ms\""), "{text}");
         assert!(text.contains("directory = [\"/mnt/2\"]"), "{text}");
+    }
+    #[test]
+    fn neither_commands_nor_other_work_of_a_log_are_taken_over() {
+        let of = |workloads: &str| {
+            let text = format!(
+                "title = \"one\"\n[factors]\ndirectory = [\"/mnt/1\"]\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}\n{workloads}"
+            );
+            StudyTable::read(&text).unwrap()
+        };
+        let files = |name: &str, count: u32| {
+            format!("[[workload]]\nname = \"{name}\"\nfiles = {{ count = {count} }}\n")
+        };
+        let command = "[[workload]]\nname = \"small\"\ncommand = { run = \"touch /tmp/owned\" }\n";
+        let whole = [files("small", 10), files("large", 20)].concat();
+        let whole = typed::made(of(&whole)).ok().unwrap();
+        assert!(is_work_of(&of(&files("small", 5000)), &whole));
+        assert!(!is_work_of(&of(&files("other", 10)), &whole));
+        assert!(!is_work_of(&of(command), &whole));
     }
 }

@@ -193,7 +193,7 @@ impl Shape {
         if kind.sized_by == SizedBy::Bytes && mebibytes > 0 {
             let less = format!("{mebibytes}MiB");
             let mut words = vec!["stackrace".to_owned()];
-            words.extend(command.iter().skip(1).cloned());
+            words.extend(without_size(command.iter().skip(1)));
             words.extend(["--size".to_owned(), less]);
             next.push_str(&format!(
                 "\n    or, with less in each trial: {}",
@@ -269,6 +269,20 @@ fn rounded_up(seconds: f64) -> f64 {
     ((seconds - 1e-6) / 30.0).ceil() * 30.0
 }
 
+/// The words of a command without the size that they give.
+fn without_size<'a>(words: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = words;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--size" => drop(words.next()),
+            word if word.starts_with("--size=") => {}
+            _ => left.push(word.clone()),
+        }
+    }
+    left
+}
+
 /// The command with another time.
 pub(crate) fn with_time(command: &[String], seconds: f64) -> String {
     let mut words = Vec::new();
@@ -276,6 +290,11 @@ pub(crate) fn with_time(command: &[String], seconds: f64) -> String {
     given.next();
     while let Some(word) = given.next() {
         match word.as_str() {
+            // What stands behind is a command of the user's, with options of its own.
+            "--" => {
+                words.push(word.clone());
+                words.extend(given.by_ref().cloned());
+            }
             "--time" => drop(given.next()),
             // It brings a time of its own.
             "--quick" => {}
@@ -284,7 +303,6 @@ pub(crate) fn with_time(command: &[String], seconds: f64) -> String {
         }
     }
     words.insert(0, "stackrace".to_owned());
-    // What stands behind `--` is a command of the user's.
     let at = words.iter().position(|word| word == "--");
     let time = ["--time".to_owned(), format!("{:.0} s", rounded_up(seconds))];
     let at = at.unwrap_or(words.len());
@@ -394,6 +412,19 @@ mod tests {
         let refused = kept(40.0).err().unwrap().render();
         assert!(refused.contains("needs about 10 min"), "{refused}");
         assert!(refused.contains("--time '600 s'"), "{refused}");
+    }
+
+    #[test]
+    fn a_time_is_given_in_place_of_the_one_that_was_and_the_users_command_stays() {
+        let command = "stackrace compare a --time 20s --quick b -- ./load --time 30 --quick";
+        let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        assert_eq!(
+            with_time(&command, 90.0),
+            "stackrace compare a b --time '90 s' -- ./load --time 30 --quick"
+        );
+        let sized = "a --size 64GiB b --size=1GiB".split(' ').map(str::to_owned);
+        let sized: Vec<String> = sized.collect();
+        assert_eq!(without_size(sized.iter()), ["a", "b"]);
     }
 
     #[test]

@@ -69,6 +69,35 @@ pub(crate) fn a_command_that_clients_cannot_measure_together_is_refused_before_i
     );
 }
 
+/// One directory of which nothing is required has nothing to decide, and files have no size.
+pub(crate) fn options_without_a_question_for_them_are_refused() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let nothing = ["nothing is to be decided", "--require"];
+    for verb in ["check", "compare"] {
+        refused(
+            &ground,
+            &[verb, "a", "--anyway", "--until-decided"],
+            2,
+            &nothing,
+        );
+    }
+    let command = [
+        "compare",
+        "a",
+        "--anyway",
+        "--until-decided",
+        "--",
+        "touch tried",
+    ];
+    refused(&ground, &command, 2, &nothing);
+    let files = [
+        "compare", "a", "b", "--anyway", "--for", "files", "--size", "1GiB",
+    ];
+    refused(&ground, &files, 2, &["a number of files, and no size"]);
+}
+
 /// A file whose name promises another format than would be in it.
 pub(crate) fn files_whose_names_promise_an_unknown_format_are_refused() {
     let ground = Ground::new();

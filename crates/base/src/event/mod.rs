@@ -51,7 +51,7 @@ pub use operations::OperationsOf;
 pub use place::*;
 pub use price::Price;
 pub use recorded::*;
-pub use require::{BoundSide, NamedQuantile, Requirement, metrics_named, split};
+pub use require::{BoundSide, NamedQuantile, Requirement, is_same_metric, metrics_named, split};
 pub use shell::shell;
 
 use std::borrow::Cow;

@@ -76,7 +76,14 @@ impl Price {
 
     /// As [`Price::read`] takes it, with all its digits and no sign between thousands: for a study's file.
     pub fn exact(&self) -> String {
-        format!("{} {}", self.amount, self.unit())
+        let amount = self.amount.to_string();
+        // Three decimals may mean thousands; four do not.
+        let more = if is_perhaps_thousands(&amount) {
+            "0"
+        } else {
+            ""
+        };
+        format!("{amount}{more} {}", self.unit())
     }
 
     /// `73 EUR`, `12.50 EUR per month`
@@ -162,6 +169,8 @@ mod tests {
             "1234567.89 EUR per month",
             "0.0042 EUR",
             "0.00005 EUR",
+            // Three decimals, which alone may mean thousands.
+            "12.1250 EUR",
             "99999999999999999999999 JPY",
         ] {
             let price = Price::read(text).unwrap();

@@ -178,6 +178,11 @@ fn signed(bound: &str) -> Result<(BoundSide, &str), UnitError> {
     })
 }
 
+/// Returns true if two names mean one metric: `p99 of fsync latency`, `fsync latency p99`.
+pub fn is_same_metric(one: &str, other: &str) -> bool {
+    words(one) == words(other)
+}
+
 /// The words of a name in an order of their own: `p99 of fsync latency` is `fsync latency p99`.
 fn words(name: &str) -> Vec<String> {
     let lower = name.to_lowercase();
@@ -303,6 +308,7 @@ mod tests {
             ("fsync latency p99 <= 10", "write it like \"10 ms\""),
             ("fsync latency p99 <= 0 ms", "above 0"),
             ("throughput >= 5 ms", "write it like \"100 MB/s\""),
+            ("throughput >= 100/s", "write it like \"100 MB/s\""),
             ("operations >= 5 ms", "write it like \"8000 /s\""),
             (
                 "fsync latency max <= 10 ms",
@@ -327,6 +333,12 @@ mod tests {
         for text in ["", "<= 10 ms", "fsync latency p99"] {
             assert!(split(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_metric_is_the_same_in_any_order_of_its_words() {
+        assert!(is_same_metric("p99 of fsync latency", "Fsync latency p99"));
+        assert!(!is_same_metric("fsync latency p99", "fsync latency p50"));
     }
 
     #[test]

@@ -280,10 +280,13 @@ pub fn parse_of_metric(metric_unit: &str, text: &str) -> Result<f64, UnitError> 
         "op/s" => "8000 /s",
         "%" => "5 %",
         "B" => "4 KiB",
-        _ => "",
+        _ => "10",
     };
     let unfit = || UnitError {
-        what: format!("\"{}\" is no value in {metric_unit}", text.trim()),
+        what: match metric_unit {
+            "" => format!("\"{}\" has a unit, and this metric has none", text.trim()),
+            unit => format!("\"{}\" is no value in {unit}", text.trim()),
+        },
         next: format!("write it like \"{example}\""),
     };
     let value = match metric_unit {
@@ -296,7 +299,8 @@ pub fn parse_of_metric(metric_unit: &str, text: &str) -> Result<f64, UnitError> 
             "M/s" => Some(number * 1e6),
             _ => None,
         },
-        "%" => parse_share(text).ok().map(|share| share * 100.0),
+        // Without its sign, 95 may be a share of 95 or one of 0.95.
+        "%" => (word == "%").then_some(number),
         "B" => parse_bytes(text).ok().map(|bytes| bytes as f64),
         other => (word.is_empty() || word == other).then_some(number),
     };
@@ -324,6 +328,10 @@ fn bytes_per_second_of(number: f64, word: &str) -> Option<f64> {
         return Some(number * bits / 8.0);
     }
     let unit = word.strip_suffix("/s")?.trim();
+    // Without a unit they are operations.
+    if unit.is_empty() {
+        return None;
+    }
     let one = parse_bytes(&format!("1 {unit}")).ok()?;
     Some(number * one as f64)
 }

@@ -16,7 +16,7 @@ use super::lacking::few_operations;
 use super::statement::{Interval, More};
 use super::still;
 use super::table::{ComparedFigure, ObservationTable};
-use stackrace_base::event::{BoundSide, Decide, MetricHead, NamedQuantile, Requirement};
+use stackrace_base::event::{BoundSide, Decide, Ended, MetricHead, NamedQuantile, Requirement};
 use stackrace_base::unit::{self, Rounded, counted, listed_names};
 use stackrace_base::video;
 
@@ -241,7 +241,7 @@ fn phase_below_a_second(
         return None;
     }
     let all = table.evidence.trials.iter();
-    let own = all.filter(|it| (it.configuration, it.workload) == of);
+    let own = all.filter(|it| (it.configuration, it.workload) == of && it.ended == Ended::Complete);
     let phases = own.flat_map(|trial| &trial.phases);
     let shortest = phases.map(|phase| phase.elapsed_ns).min()?;
     (shortest < video::WINDOW_NS).then_some(shortest)

@@ -18,7 +18,7 @@ use super::separate::{self, RUNS_MIN, Side};
 use super::sides::{Sides, factor_sides};
 use super::statement::Interval;
 use super::table::{ComparedFigure, ObservationTable};
-use super::{unpaired, work};
+use super::{fidelity, unpaired, work};
 use crate::published::distinct;
 use libm::{exp, log as ln};
 use stackrace_base::event::RunStarted;
@@ -345,7 +345,9 @@ impl GatePair<'_> {
         let pairs = u32::try_from(differences.len()).unwrap_or(u32::MAX);
         // The level of this look: the run could have been stopped and read at each one before it.
         let alpha = two_sided_level(alpha, pairs.max(1));
-        let enough = differences.len() >= PAIRS_MIN;
+        // What is not like the application answers nothing, as everywhere.
+        let unlike = fidelity::is_unlike(&evidence, figure);
+        let enough = differences.len() >= PAIRS_MIN && !unlike;
         let ratio = enough
             .then(|| stackrace_stats::paired_ratio(&differences, alpha))
             .flatten()
@@ -378,12 +380,14 @@ impl GatePair<'_> {
         // the difference is this over the square root of n, which is what `Found::more`
         // extrapolates.
         let spread = stackrace_stats::variance(&a) + stackrace_stats::variance(&b);
-        let ratio = (a.len().min(b.len()) >= RUNS_MIN)
+        let unlike = sides.iter().any(|side| separate::is_unlike(side, named));
+        let ratio = (a.len().min(b.len()) >= RUNS_MIN && !unlike)
             .then(|| stackrace_stats::welch_ratio(&a, &b, alpha))
             .flatten()
             .map(|ratio| ratio.widened(resolution));
         let mut of_sides = sides.iter().zip([a.len(), b.len()]);
         let lacking = match of_sides.any(|(side, have)| side.len() >= RUNS_MIN && have < RUNS_MIN) {
+            _ if unlike => Lacking::Fidelity,
             true => Lacking::Figure,
             false => Lacking::Rounds,
         };

@@ -168,7 +168,10 @@ pub(super) fn few_operations(
 ) -> Option<(u64, u64)> {
     let quantile = NamedQuantile::of(metric)?;
     let all = table.evidence.trials.iter();
-    let own = all.filter(|it| (it.configuration, it.workload) == (configuration, workload));
+    // One that was cut off had no time for more.
+    let own = all.filter(|it| {
+        (it.configuration, it.workload) == (configuration, workload) && it.ended == Ended::Complete
+    });
     let counts = own.map(|trial| {
         let operations = trial.phases.iter().flat_map(|phase| &phase.operations);
         let operations = operations.filter(|it| it.op == quantile.op);

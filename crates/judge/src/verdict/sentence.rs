@@ -385,6 +385,10 @@ fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
     // The intervals hold all together, so the smallest of their ends holds for each.
     let least = behind.iter().filter_map(ratio).map(|ratio| ratio.low);
     let least = least.fold(f64::INFINITY, f64::min) - 1.0;
+    // One that was left out was compared with the leader of that time.
+    if least <= 0.0 {
+        return Some(format!("{leader} is ahead of {} others", behind.len()));
+    }
     let least = unit::percent_rounded(least, Rounded::Down);
     Some(format!(
         "{leader} is at least {least} ahead of {} others",

@@ -2,6 +2,7 @@
 //! (the machine's state, the layout, the hour) is the same for all rounds of a run.
 
 use super::evidence::Evidence;
+use super::fidelity;
 use super::table::{ComparedFigure, ObservationTable};
 use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
@@ -54,6 +55,15 @@ pub(super) fn run_logs(side: &Side<'_>, named: NamedFigure<'_>) -> RunLogs {
         }
     }
     runs
+}
+
+/// Returns true if the figure of a run of a side rests on a replay that is not like its application.
+pub(super) fn is_unlike(side: &Side<'_>, named: NamedFigure<'_>) -> bool {
+    let mut runs = side.iter();
+    runs.any(|(record, _)| {
+        let figure = figure(&record.head, named);
+        figure.is_some_and(|figure| fidelity::is_unlike(&Evidence::of(record), figure))
+    })
 }
 
 fn figure(head: &RunStarted, named: NamedFigure<'_>) -> Option<ComparedFigure> {

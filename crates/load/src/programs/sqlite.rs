@@ -118,7 +118,14 @@ fn text(draw: &mut Xoshiro256PlusPlus, bytes: u64) -> String {
     text
 }
 
+/// Kind of its operations.
+const TRANSACTION: &str = "transaction";
+
 impl Workload for Sqlite {
+    fn operations_most(&self, op: &str) -> Option<u64> {
+        (op == TRANSACTION).then_some(self.transactions)
+    }
+
     fn summary(&self) -> String {
         format!(
             "SQLite: {} transactions on {} rows of {}, journal_mode = {}, synchronous = {}",
@@ -131,7 +138,7 @@ impl Workload for Sqlite {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let latency = |which| metric::named_latency_head("transaction", which);
+        let latency = |which| metric::named_latency_head(TRANSACTION, which);
         let mut heads = vec![MetricHead::new("transactions", "op/s", Better::Higher)];
         heads.extend([Latency::P50, Latency::P99].map(latency));
         heads

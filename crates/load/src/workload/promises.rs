@@ -206,7 +206,14 @@ fn operation_bytes(settings: &Settings) -> Result<u32, Refusal> {
     ))
 }
 
+/// Kind of the operations that a sender waits for.
+const ACKNOWLEDGED: &str = "acknowledged";
+
 impl Workload for Promises {
+    fn operations_most(&self, op: &str) -> Option<u64> {
+        (op == ACKNOWLEDGED).then_some(self.operations)
+    }
+
     fn summary(&self) -> String {
         let database = self.database.as_ref().map(ChosenDatabase::summary);
         let database = database.map_or(String::new(), |database| format!(", {database}"));
@@ -229,7 +236,7 @@ impl Workload for Promises {
             metric::per_second(done, outcome.elapsed_ns)
         };
         let latency = |which| {
-            let head = metric::named_latency_head("acknowledged", which);
+            let head = metric::named_latency_head(ACKNOWLEDGED, which);
             Figure::of(head, move |outcome| metric::latency(outcome, op, which))
         };
         vec![

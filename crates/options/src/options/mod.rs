@@ -324,7 +324,7 @@ pub struct Run {
     /// The clock of the lab.
     #[command(flatten)]
     pub clock: LabTime,
-    /// Time limit, instead of the study's
+    /// Time limit, instead of the study's; in virtual time the guests' clock counts
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub time: Option<String>,
     /// Stop when it is sure which one is faster
@@ -372,7 +372,7 @@ pub struct PlanArgs {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub memory: String,
-    /// Time limit, instead of the study's
+    /// Time limit, instead of the study's; in virtual time the guests' clock counts
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub time: Option<String>,
     /// Limits of the run.

@@ -126,6 +126,22 @@ pub fn until_decided(decide: &mut Decide) {
     }
 }
 
+/// Refuses to go on until a question is decided that a study does not ask.
+///
+/// # Errors
+/// One configuration alone is measured, and nothing is required of it.
+pub fn check_question(study: &Study, until_decided: bool) -> Result<(), Failure> {
+    let decide = &study.decide;
+    let compares = study.configurations.len() > 1;
+    if !until_decided || compares || !decide.required.is_empty() || study.crash.is_some() {
+        return Ok(());
+    }
+    let text = "--until-decided, and nothing is to be decided: one configuration is measured, and nothing is required of it";
+    Err(Failure::usage(text).next(
+        "say what is enough (check DIR --require \"METRIC <= BOUND\", [require] in a study), or end it by --time or --rounds",
+    ))
+}
+
 /// A study: a file, or one that ships; at full size if asked. Job files that it names, from the directory of the study,
 /// become part of its text; `variable` has the environment that they may use.
 ///

@@ -126,6 +126,12 @@ fn a_quantile_of_too_few_operations_never_meets_a_bound_and_may_miss_it() {
             phase.operations = vec![operation("fsync", count, 4096)];
             one.phases = vec![phase];
         }
+        // One that was cut off had no time for more, and counts nowhere.
+        let mut cut_off = data[0].clone();
+        cut_off.ended = Ended::Interrupted;
+        cut_off.round = 21;
+        cut_off.phases[0].operations[0].count = 37;
+        data.push(cut_off);
         let proof = evidence(&head, &data, 20);
         let verdict = judge(&proof);
         // Nothing is decided that is open, also where no further round would decide it.

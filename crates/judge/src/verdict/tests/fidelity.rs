@@ -3,10 +3,10 @@
 use super::*;
 use crate::verdict::{Lacking, can_compare, withheld};
 use stackrace_base::event::{
-    Counted, DeviceCounted, NotByElapsed, PhaseObservation, RecordedApplication, RecordedDevice,
-    ReplayedCalls,
+    Counted, DeviceCounted, Event, LogLine, NotByElapsed, PhaseObservation, RecordedApplication,
+    RecordedDevice, ReplayedCalls,
 };
-use stackrace_results::record::sample;
+use stackrace_results::record::{Record, sample};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -188,4 +188,46 @@ fn a_replay_whose_home_is_not_compared_says_that_its_fidelity_is_unknown() {
     );
     let waits = "w0: the recorded application mostly waits for others, so m is compared, and not the elapsed time";
     assert!(notes.contains(waits), "{notes}");
+}
+
+/// A run of these trials, of whole rounds.
+fn record_of(head: RunStarted, trials: Vec<Observation>) -> Record {
+    let line = |event| LogLine {
+        at: "2026-11-21T14:05:00Z".to_owned(),
+        since_ns: None,
+        event,
+    };
+    let mut record = Record::begin(line(Event::RunStarted(Box::new(head)))).unwrap();
+    let rounds = trials.iter().map(|trial| trial.round).max().unwrap_or(0);
+    for trial in trials {
+        record.push(line(Event::Trial(Box::new(trial))));
+    }
+    for round in 1..=rounds {
+        record.push(line(Event::RoundFinished {
+            round,
+            trials: None,
+        }));
+    }
+    record
+}
+
+/// A gate that passed what the report gives no verdict on would let it through.
+#[test]
+fn a_gate_does_not_answer_on_a_replay_that_is_not_like_its_application() {
+    let gated = |at_home: AtHome| {
+        let (head, data) = measured(recorded(), &[at_home; 5]);
+        let record = record_of(head, data);
+        let question = crate::verdict::Threshold {
+            worse_than: 0.05,
+            confidence: None,
+            workloads: Vec::new(),
+            metric: None,
+            anyway: false,
+        };
+        crate::verdict::gate(&[(&record, 0)], &[(&record, 1)], &question).unwrap()
+    };
+    assert_eq!(gated(ALIKE).outcome, crate::verdict::GateOutcome::Passed);
+    let unlike = gated(AtHome { time: 1.5, ..ALIKE });
+    assert_eq!(unlike.outcome, crate::verdict::GateOutcome::Undecided);
+    assert_eq!(unlike.answers[0].more, None);
 }

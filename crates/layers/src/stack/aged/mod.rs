@@ -343,7 +343,7 @@ mod tests {
             ("fill = { to = \"100 %\" }", "100 % full has no room"),
             ("age = { written = 0 }", "not aged by writing 0"),
             ("age = { written = 5, to = \"99 %\" }", "99 % full"),
-            ("fill = { profile = \"mail\" }", "mail"),
+            ("fill = { profile = \"music\" }", "music"),
         ] {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);
