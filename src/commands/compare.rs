@@ -29,7 +29,7 @@ use stackrace_run::prepare::context::Context;
 use stackrace_run::prepare::first_round;
 use stackrace_run::prepare::observer::{Caught, Observer, Preparation};
 use stackrace_run::prepare::study_file::{self, Overrides};
-use stackrace_study::purpose::{Purpose, RequiredBound, SizedBy};
+use stackrace_study::purpose::{Purpose, RequiredBound};
 use stackrace_study::study::{Study, StudyTable};
 
 /// How long a comparison takes unless it is said, ns.
@@ -121,7 +121,7 @@ pub(crate) fn prepare(
     request: &CompareRequest,
     observer: &dyn Observer,
 ) -> Result<PreparedComparison, Failure> {
-    check_size(request)?;
+    room::check_size(request.size, request.purpose)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, warnings, taken) = comparable(&host, request)?;
     reach_clients(request, &sides, observer)?;
@@ -138,18 +138,12 @@ pub(crate) fn prepare(
     let made = |sized: &[SizedPart]| required::written(asked(sized), &request.required);
     let whole = Shape::whole(request.purpose, request.time_ns, sides.len()).unsized_parts();
     let whole = typed::made(asked(&whole))?;
-    if request.required.is_empty() {
-        study_file::check_question(&whole, request.overrides.until_decided)?;
-    } else {
-        // Refused before a trial is waited for, if no workload has the metric.
-        let needed = required::workloads(&request.required, &whole.workload_heads)?;
-        shape = shape.needing(needed);
-    }
-    match request.size {
-        Some(_) => check_room(request, &shape, &sides, &made)?,
-        // Without what is required: that is held against the sizes that are found.
-        None => check_room(request, &shape, &sides, &asked)?,
-    }
+    shape = required::needed(&request.required, &request.overrides, &whole, shape)?;
+    // What is required is held against sizes that are found only when they are.
+    let with_size = request.size.is_some();
+    check_room(request, &shape, &sides, &|it| {
+        if with_size { made(it) } else { asked(it) }
+    })?;
     let known = match &request.like {
         Some(run) => Some(memory::of_run(context, run, &whole)?),
         // With sizes given, those of earlier runs do not matter.
@@ -176,36 +170,21 @@ pub(crate) fn prepare(
     let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
     let shortest = shape.seconds * (sides.len() * names.len()) as f64;
     let measuring = round.map_or(0.0, |round| round * MEASURING_SHARE);
-    let short = match request.like {
-        // That run says which workloads there are.
-        Some(_) => None,
-        None => shape.left_out(&names, measuring, &context.command),
-    };
+    // With --like, that run says which workloads there are.
+    let short = request.like.is_none();
+    let short = short.then(|| shape.left_out(&names, measuring, &context.command));
     Ok(PreparedComparison {
         table,
         study,
         like,
         round_seconds: round.unwrap_or(shortest / MEASURING_SHARE),
-        short,
+        short: short.flatten(),
         spent_ns: SystemClock.now_ns().saturating_sub(began),
         warnings,
         sides,
         interrupt,
         taken,
     })
-}
-
-/// Refuses a size where none of the workloads has one.
-fn check_size(request: &CompareRequest) -> Result<(), Failure> {
-    let mut parts = request.purpose.parts.iter();
-    if request.size.is_none() || parts.any(|part| part.sized_by != SizedBy::Files) {
-        return Ok(());
-    }
-    let name = request.purpose.name;
-    Err(Failure::usage(format!(
-        "--size: the workloads of --for {name} have a number of files, and no size"
-    ))
-    .next("leave it out, or change the numbers in the study that --print-study prints"))
 }
 
 /// Refuses a comparison for which there is no room at its least, or at the size that is asked for, before anything is
@@ -613,6 +592,6 @@ pub(super) mod names;
 mod one_directory;
 #[cfg(test)]
 mod tests;
-pub(crate) mod typed;
+pub(super) mod typed;
 
 pub(crate) use typed::COMPARE;

@@ -1,7 +1,7 @@
 //! Advice where trials have too few operations: no further round makes them longer, another run does.
 
 use crate::commands::compare::COMPARE;
-use crate::sizes::shape::Shape;
+use crate::sizes::shape::{Shape, without};
 use stackrace_base::event::{Ended, NamedQuantile, Observation, shell};
 use stackrace_judge::verdict::{Enough, RequiredRow, Verdict};
 use stackrace_results::record::Record;
@@ -47,7 +47,7 @@ pub(crate) fn advice(record: &Record, verdict: &Verdict) -> Option<NextStep> {
     };
     Some(match time {
         Some(time) => {
-            let mut command = without_lengths(&head.command);
+            let mut command = without(&head.command, &LENGTHS, &WITHOUT_TIME);
             command.extend(["--time".to_owned(), format!("{}s", time.ceil())]);
             NextStep::new("begin anew with longer trials", shell(&command))
         }
@@ -92,23 +92,6 @@ fn workloads(record: &Record) -> usize {
     all.sort_unstable();
     all.dedup();
     all.len()
-}
-
-fn without_lengths(command: &[String]) -> Vec<String> {
-    let mut left = Vec::new();
-    let mut words = command.iter();
-    while let Some(word) = words.next() {
-        let name = word.split('=').next().unwrap_or_default();
-        if WITHOUT_TIME.contains(&name) {
-            continue;
-        }
-        if !LENGTHS.contains(&name) {
-            left.push(word.clone());
-        } else if name == word {
-            words.next();
-        }
-    }
-    left
 }
 
 #[cfg(test)]
@@ -164,7 +147,7 @@ mod tests {
             "last",
             "--quiet",
         ];
-        let left = without_lengths(&command.map(str::to_owned));
+        let left = without(&command.map(str::to_owned), &LENGTHS, &WITHOUT_TIME);
         assert_eq!(left, ["stackrace", "check", "d", "--quiet"]);
         // As long as trials would last with this time.
         assert_eq!(Shape::time_required(8.0, 2), Some(180.0));

@@ -1,10 +1,12 @@
 //! What one directory must do to be enough, as the study of a comparison says it.
 
+use crate::sizes::shape::Shape;
 use stackrace_base::event::{Requirement, WorkloadHead};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::Value;
+use stackrace_run::prepare::study_file::{self, Overrides};
 use stackrace_study::purpose::RequiredBound;
-use stackrace_study::study::StudyTable;
+use stackrace_study::study::{Study, StudyTable};
 
 /// `required: fsync latency p99 <= 10 ms (etcd's FAQ, https://…)`
 pub(super) fn words(one: &RequiredBound) -> String {
@@ -34,14 +36,30 @@ pub(super) fn written(study: StudyTable, all: &[RequiredBound]) -> StudyTable {
     study.table("require", table)
 }
 
+/// The shape with the workloads that what is required takes; `whole` has all of the purpose. Refused before a trial is
+/// waited for.
+///
+/// # Errors
+/// No workload has a metric, or it is to go on until something is decided, and nothing is required.
+pub(super) fn needed(
+    required: &[RequiredBound],
+    overrides: &Overrides,
+    whole: &Study,
+    shape: Shape,
+) -> Result<Shape, Failure> {
+    if required.is_empty() {
+        study_file::check_question(whole, overrides.until_decided)?;
+        return Ok(shape);
+    }
+    let needed = workloads(required, &whole.workload_heads)?;
+    Ok(shape.needing(needed))
+}
+
 /// The workloads of which something is required, in their order.
 ///
 /// # Errors
 /// None measures such a metric, the unit does not fit, or no storage can keep two of the bounds.
-pub(super) fn workloads(
-    all: &[RequiredBound],
-    heads: &[WorkloadHead],
-) -> Result<Vec<usize>, Failure> {
+fn workloads(all: &[RequiredBound], heads: &[WorkloadHead]) -> Result<Vec<usize>, Failure> {
     let mut read: Vec<(Requirement, &RequiredBound)> = Vec::new();
     for one in all {
         let found = Requirement::read(&one.metric, &one.bound, heads)

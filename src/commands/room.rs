@@ -2,6 +2,7 @@
 
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
+use stackrace_study::purpose::{Purpose, SizedBy};
 use stackrace_study::study::Study;
 
 /// Share of the free space beyond which nothing is asked for.
@@ -21,6 +22,22 @@ const ADVISED: [u64; 2] = [1 << 30, 1 << 20];
 
 fn fits(study: &Study, side: &RoomAt<'_>) -> bool {
     study.trial_disk_bytes() as f64 <= side.free as f64 * FREE_SHARE
+}
+
+/// Refuses a size where none of the workloads has one.
+///
+/// # Errors
+/// All of them have a number of files.
+pub(crate) fn check_size(size: Option<u64>, purpose: &Purpose) -> Result<(), Failure> {
+    let mut parts = purpose.parts.iter();
+    if size.is_none() || parts.any(|part| part.sized_by != SizedBy::Files) {
+        return Ok(());
+    }
+    let name = purpose.name;
+    Err(Failure::usage(format!(
+        "--size: the workloads of --for {name} have a number of files, and no size"
+    ))
+    .next("leave it out, or change the numbers in the study that --print-study prints"))
 }
 
 /// Refuses a comparison whose data do not fit; `next` advises what to do.

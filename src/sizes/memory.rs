@@ -3,17 +3,19 @@
 //! A probe says something else each time. Two runs of the same comparison would then measure different
 //! work, and their answers could differ for that reason alone.
 
-use crate::commands::compare::{COMPARE, typed};
 use stackrace_base::event::WorkloadHead;
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
 use stackrace_judge::verdict::Evidence;
 use stackrace_results::record::Record;
 use stackrace_run::prepare::context::Context;
+use stackrace_run::prepare::study_file;
 use stackrace_study::study::{Study, StudyTable};
 
 /// Number of the newest runs that are looked through.
 const RUNS_MAX: usize = 50;
+/// Names of studies that `compare` made.
+const COMPARE: &str = "compare";
 /// Words of a study.
 const TITLE: &str = "title";
 const WORKLOAD: &str = "workload";
@@ -70,10 +72,14 @@ pub(crate) fn of_run(
     })
 }
 
+fn made(study: &StudyTable) -> Result<Study, Failure> {
+    study_file::made(COMPARE, study.clone(), &|_| None)
+}
+
 /// Returns true if all workloads of an earlier study are of `whole`, whatever their sizes. A log is data: what else it
 /// says, commands above all, is not taken over.
 fn is_work_of(earlier: &StudyTable, whole: &Study) -> bool {
-    let Ok(earlier) = typed::made(earlier.clone()) else {
+    let Ok(earlier) = made(earlier) else {
         return false;
     };
     let mut heads = earlier.workload_heads.iter();
@@ -191,7 +197,7 @@ mod tests {
         };
         let command = "[[workload]]\nname = \"small\"\ncommand = { run = \"touch /tmp/owned\" }\n";
         let whole = [files("small", 10), files("large", 20)].concat();
-        let whole = typed::made(of(&whole)).ok().unwrap();
+        let whole = made(&of(&whole)).ok().unwrap();
         assert!(is_work_of(&of(&files("small", 5000)), &whole));
         assert!(!is_work_of(&of(&files("other", 10)), &whole));
         assert!(!is_work_of(&of(command), &whole));

@@ -192,8 +192,10 @@ impl Shape {
         let mebibytes = ((part.size.bytes * part.size.passes) as f64 * fits / MEBIBYTE) as u64;
         if kind.sized_by == SizedBy::Bytes && mebibytes > 0 {
             let less = format!("{mebibytes}MiB");
-            let mut words = vec!["stackrace".to_owned()];
-            words.extend(without_size(command.iter().skip(1)));
+            let mut words = without(command, &["--size"], &[]);
+            if let Some(program) = words.first_mut() {
+                *program = "stackrace".to_owned();
+            }
             words.extend(["--size".to_owned(), less]);
             next.push_str(&format!(
                 "\n    or, with less in each trial: {}",
@@ -269,15 +271,22 @@ fn rounded_up(seconds: f64) -> f64 {
     ((seconds - 1e-6) / 30.0).ceil() * 30.0
 }
 
-/// The words of a command without the size that they give.
-fn without_size<'a>(words: impl Iterator<Item = &'a String>) -> Vec<String> {
+/// The words of a command without these options, those with a value and those without. What stands behind `--` is a
+/// command of the user's, with options of its own.
+pub(crate) fn without(command: &[String], valued: &[&str], flags: &[&str]) -> Vec<String> {
     let mut left = Vec::new();
-    let mut words = words;
+    let mut words = command.iter();
     while let Some(word) = words.next() {
-        match word.as_str() {
-            "--size" => drop(words.next()),
-            word if word.starts_with("--size=") => {}
-            _ => left.push(word.clone()),
+        let name = word.split('=').next().unwrap_or_default();
+        if word == "--" {
+            left.push(word.clone());
+            left.extend(words.by_ref().cloned());
+        } else if valued.contains(&name) {
+            if name == word {
+                words.next();
+            }
+        } else if !flags.contains(&name) {
+            left.push(word.clone());
         }
     }
     left
@@ -285,24 +294,11 @@ fn without_size<'a>(words: impl Iterator<Item = &'a String>) -> Vec<String> {
 
 /// The command with another time.
 pub(crate) fn with_time(command: &[String], seconds: f64) -> String {
-    let mut words = Vec::new();
-    let mut given = command.iter();
-    given.next();
-    while let Some(word) = given.next() {
-        match word.as_str() {
-            // What stands behind is a command of the user's, with options of its own.
-            "--" => {
-                words.push(word.clone());
-                words.extend(given.by_ref().cloned());
-            }
-            "--time" => drop(given.next()),
-            // It brings a time of its own.
-            "--quick" => {}
-            word if word.starts_with("--time=") => {}
-            _ => words.push(word.clone()),
-        }
+    // A first impression brings a time of its own.
+    let mut words = without(command, &["--time"], &["--quick"]);
+    if let Some(program) = words.first_mut() {
+        *program = "stackrace".to_owned();
     }
-    words.insert(0, "stackrace".to_owned());
     let at = words.iter().position(|word| word == "--");
     let time = ["--time".to_owned(), format!("{:.0} s", rounded_up(seconds))];
     let at = at.unwrap_or(words.len());
@@ -424,7 +420,7 @@ mod tests {
         );
         let sized = "a --size 64GiB b --size=1GiB".split(' ').map(str::to_owned);
         let sized: Vec<String> = sized.collect();
-        assert_eq!(without_size(sized.iter()), ["a", "b"]);
+        assert_eq!(without(&sized, &["--size"], &[]), ["a", "b"]);
     }
 
     #[test]
