@@ -166,6 +166,7 @@ impl LocalExecutor<'_> {
             seed: self.study.seed ^ u64::from(round),
             wipe: &self.wipe,
             undo: stacks::undo_kinds(),
+            interrupt: Some(&*self.interrupt),
         }
     }
 }
