@@ -129,7 +129,8 @@ impl ShellLine {
         // One word of any login shell after another, csh included; with -s the words behind are no
         // file, and show whose shell it is.
         let command = argv(words(way, &format!("exec sh -s {name}")));
-        let process = Process::start(&command, Path::new("/"), Streams::Pipes);
+        // Here: the words for ssh may name a key by a relative path.
+        let process = Process::start(&command, Path::new("."), Streams::Pipes);
         let mut process = process.map_err(SshError::Here)?;
         let (input, output, errors) = process.pipes().ok_or_else(|| SshError::Ended {
             to: way.to.clone(),
