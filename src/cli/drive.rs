@@ -89,7 +89,7 @@ fn by_writing(setting: &Setting, device: &Path, repeated: &str) -> Result<Found,
     if !found.was_written() && !setting.quiet {
         let shown = device.shown();
         error(&format!(
-            "note: a platter turns in {shown}: it was measured by reading alone, and not written over\n"
+            "note: a platter turns in {shown}: its writes were not measured; its content is gone\n"
         ));
     }
     // Its content is noise: another study may take the disk without asking again.

@@ -33,6 +33,7 @@ pub(super) fn carried_out(study: &Study) -> Vec<Step> {
             seed: study.seed,
             wipe: &[],
             undo: stack::undo_kinds(),
+            interrupt: None,
         };
         if let Ok(standing) = configuration.stack.set_up(&site) {
             // A study may ask for what cannot be settled; it must come down all the same.

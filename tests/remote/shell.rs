@@ -244,6 +244,16 @@ pub(super) fn a_killed_run_is_put_away_and_goes_on() {
         "{}",
         here.out
     );
+    // Another machine that answers to the name has nothing of it, and the journal stays.
+    fs::create_dir_all(world.join("etc")).unwrap();
+    let id = world.join("etc/machine-id");
+    fs::write(&id, "0123456789abcdef0123456789abcdef\n").unwrap();
+    let before = left(&world);
+    let another = stackrace(&ground, &["clean", "--on", &to, "--agent", "none"]);
+    let said = format!("{}{}", another.out, another.err);
+    assert!(said.contains("is another machine now"), "{said}");
+    assert_eq!(left(&world), before);
+    fs::remove_file(&id).unwrap();
     stackrace(&ground, &["resume", "--allow-commands"]).ended(0);
     assert_eq!(of_kind(&log(&ground), "run-ended").len(), 1);
     stackrace(&ground, &["clean", "--on", &to, "--agent", "none"]).ended(0);

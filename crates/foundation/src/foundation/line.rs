@@ -71,7 +71,7 @@ impl Line {
     /// Reads the line that the settings declare.
     ///
     /// # Errors
-    /// A rate at which nothing would pass.
+    /// A rate at which nothing would pass, a part of a microsecond.
     pub fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let rate = settings.optional_bytes(RATE.name)?;
         if rate == Some(0) {
@@ -81,10 +81,17 @@ impl Line {
                 "write more, or leave it out",
             ));
         }
+        let delay_ns = settings.optional_time_ns(DELAY.name)?;
+        // tc would be given the part before the point, and the plan would say all of it.
+        if delay_ns.is_some_and(|ns| !ns.is_multiple_of(1000)) {
+            return Err(Refusal::at(
+                settings.span_of(DELAY.name),
+                "a line is slowed down by whole microseconds",
+                "write delay = \"1 us\" or a multiple of it",
+            ));
+        }
         Ok(Self {
-            delay_ns: settings
-                .optional_time_ns(DELAY.name)?
-                .filter(|delay| *delay > 0),
+            delay_ns: delay_ns.filter(|delay| *delay > 0),
             rate,
         })
     }

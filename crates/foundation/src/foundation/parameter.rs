@@ -10,6 +10,7 @@ use crate::foundation::setup::Setup;
 use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, HostError, Needs};
 use stackrace_machine::journal::Undo;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// One value that is asked for.
@@ -49,6 +50,50 @@ pub fn write_back(
     match host.exists(path) && now(host, path)? == ours {
         true => host.write_text(to, before),
         false => Ok(()),
+    }
+}
+
+impl Setup<'_> {
+    /// Sets a parameter of the kernel until the stack is torn down.
+    pub fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
+        let before = self.host().read_text(file)?.trim().to_string();
+        self.set_parameter_after(file, text, before)
+    }
+
+    /// As [`Self::set_parameter`], where what brings the state before back is not what the file shows.
+    pub fn set_parameter_after(
+        &mut self,
+        file: &Path,
+        text: &str,
+        before: String,
+    ) -> Result<(), LayerError> {
+        // Without an entry where nothing changes: undoing would take back what another program
+        // sets meanwhile.
+        if before != text {
+            self.will(Undo::WriteBack {
+                file: file.to_path_buf(),
+                ours: text.to_string(),
+                before,
+            })?;
+            self.host().write_text(file, text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Undoes an entry whose first word is a proof of [`Setup::prove`], and the others what `undo` takes. After a restart of
+/// the machine there is nothing to undo: it has set its values anew, and gives names of devices to others.
+///
+/// # Errors
+/// Those of `undo`.
+pub fn since_start(
+    host: &dyn Host,
+    of: &[OsString],
+    undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
+) -> Result<(), HostError> {
+    match of.split_first() {
+        Some((proof, rest)) if host.exists(Path::new(proof)) => undo(host, rest),
+        _ => Ok(()),
     }
 }
 

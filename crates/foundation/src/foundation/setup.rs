@@ -5,6 +5,7 @@ use crate::foundation::gives::{Device, Gives};
 use crate::foundation::parts::{Mounted, Movable, StackParts, appears};
 use crate::foundation::site::Site;
 use stackrace_base::event::{LayerFacts, shell};
+use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit::ShownPath;
 use stackrace_machine::host::{
     Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon,
@@ -314,20 +315,14 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Sets a parameter of the kernel until the stack is torn down.
-    pub fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
-        let before = self.host().read_text(file)?.trim().to_string();
-        // Without an entry where nothing changes: undoing would take back what another program
-        // sets meanwhile.
-        if before != text {
-            self.will(Undo::WriteBack {
-                file: file.to_path_buf(),
-                ours: text.to_string(),
-                before,
-            })?;
-            self.host().write_text(file, text)?;
-        }
-        Ok(())
+    /// Returns true if the user wants the set-up to end.
+    pub fn is_stopped(&self) -> bool {
+        self.site.interrupt.is_some_and(Interrupt::raised)
+    }
+
+    /// Returns true if a stack of this run has started a program that still runs.
+    pub fn has_started(&self, program: &str) -> bool {
+        self.site.journal.will_end(program)
     }
 
     /// Waits until a device that was just made can be seen; it is waited for again when its pool was away.

@@ -1,5 +1,6 @@
 //! Where a stack is set up, and for whom.
 
+use stackrace_base::interrupt::Interrupt;
 use stackrace_machine::host::Host;
 use stackrace_machine::journal::{Journal, UndoKind};
 use std::path::PathBuf;
@@ -21,4 +22,6 @@ pub struct Site<'a> {
     pub wipe: &'a [String],
     /// Ways in which layers undo what only their own tools can undo.
     pub undo: &'static [&'static UndoKind],
+    /// Ends a set-up that takes its time, once it is raised; `None` where nothing ends it.
+    pub interrupt: Option<&'a Interrupt>,
 }

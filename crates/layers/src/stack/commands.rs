@@ -67,6 +67,7 @@ fn shown(
         seed: 1,
         wipe: &[],
         undo,
+        interrupt: None,
     };
     let standing = Stack::new(layers).ok()?.set_up(&site).ok()?;
     standing.settle(&site, true, true).ok()?;

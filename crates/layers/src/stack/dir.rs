@@ -1,5 +1,6 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
+use crate::stack::zfs;
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{OverShell, Refusal, SettingDoc, Settings};
 use stackrace_base::unit::{ShownPath, bytes};
@@ -246,6 +247,9 @@ fn standing(
         Fact::new("mount options in force", mount.options.join(",")),
     ];
     facts.extend(sync_of(host, &mount));
+    if mount.file_system == "zfs" {
+        facts.extend(zfs::limit_of_cache(host));
+    }
     facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
     if host.is_here() {
         facts.extend(block::kernel(host));

@@ -5,7 +5,7 @@ use stackrace_base::event::Fact;
 use stackrace_base::setting::{ChoiceDoc, choice};
 use stackrace_foundation::foundation::parameter::{self, AskedParameter, OfMachine, SetsMachine};
 use stackrace_foundation::foundation::{Danger, GivesKind, LayerError, LayerKind, Setup, Takes};
-use stackrace_machine::host::Host;
+use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ const NAME: &str = "governor";
 
 /// Processors that the machine may have, as `0-7`.
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
+
+/// The governor that leaves the clock to the user.
+const OF_THE_USER: &str = "userspace";
 
 /// cpufreq.rst of the kernel (admin-guide/pm).
 const CHOSEN: ChoiceDoc<&'static str> = choice!(
@@ -42,7 +45,7 @@ pub(super) const KIND: LayerKind = LayerKind {
         let name = settings.choice(CHOSEN)?;
         Ok(Box::new(OfMachine(Governor { name })))
     },
-    undo: &[WRITE_BACK],
+    undo: &[WRITE_BACK, WRITE_BACK_SINCE],
     shapes: &[&[
         "loop = { size = \"1 GiB\" }",
         "ext4 = {}",
@@ -56,17 +59,27 @@ const WRITE_BACK: UndoKind = UndoKind {
     layer: NAME,
     name: "write-back",
     params: &[Param::Name, Param::Name, Param::Name],
-    undo: |host: &dyn Host, of: &[OsString]| {
-        let [processor, ours, before] = [0, 1, 2].map(|at| text(of, at));
-        let number = processor.strip_prefix("cpu").unwrap_or_default();
-        // Nothing else in /sys is written, whatever a journal says.
-        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Ok(());
-        }
-        let path = place(processor);
-        parameter::write_back(host, (&path, ours), (&path, before))
-    },
+    undo: write_back,
 };
+
+/// The same with a proof that the machine was not started since, which comes first.
+const WRITE_BACK_SINCE: UndoKind = UndoKind {
+    name: "write-back-since-start",
+    params: &[Param::Path, Param::Name, Param::Name, Param::Name],
+    undo: |host, of| parameter::since_start(host, of, write_back),
+    ..WRITE_BACK
+};
+
+fn write_back(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let [processor, ours, before] = [0, 1, 2].map(|at| text(of, at));
+    let number = processor.strip_prefix("cpu").unwrap_or_default();
+    // Nothing else in /sys is written, whatever a journal says.
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    let path = place(processor);
+    parameter::write_back(host, (&path, ours), (&path, before))
+}
 
 fn place(processor: &str) -> PathBuf {
     let all = Path::new("/sys/devices/system/cpu");
@@ -142,9 +155,18 @@ impl SetsMachine for Governor {
                 path: place(processor),
                 value: self.name,
             };
+            // Its clock is in another file, which changes with the governor: it could not be brought back.
+            if parameter::now(setup.host(), &asked.path).is_ok_and(|now| now == OF_THE_USER) {
+                return Err(LayerError::refused(
+                    format!("{processor} has the clock that a user chose (governor {OF_THE_USER})"),
+                    "leave governor out, or give the processors another governor first",
+                ));
+            }
+            let proof = setup.prove(NAME)?;
             asked.set(setup, |before| {
-                let words = [processor, self.name, before].map(OsString::from);
-                Ok(Some(WRITE_BACK.of(words).into()))
+                let [processor, ours, before] = [processor, self.name, before].map(OsString::from);
+                let words = [proof.into(), processor, ours, before];
+                Ok(Some(WRITE_BACK_SINCE.of(words).into()))
             })?;
         }
         Ok(vec![
@@ -157,6 +179,9 @@ impl SetsMachine for Governor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::testing::{site, stack};
+    use stackrace_machine::host::plan::Fault;
+    use stackrace_machine::journal::Journal;
 
     #[test]
     fn every_processor_that_may_be_there_is_looked_at() {
@@ -166,8 +191,21 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_a_user_chose_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let host = crate::stack::imagined(Fault::Never);
+        host.write_text(&place("cpu0"), OF_THE_USER).unwrap();
+        let journal = Journal::nowhere();
+        let site = site(&host, &journal, scratch.path());
+        let shape = stack(&["tmpfs = { size = \"1 MiB\" }", "governor = {}"]);
+        let said = shape.set_up(&site).err().unwrap().to_string();
+        assert!(said.contains("that a user chose"), "{said}");
+        assert_eq!(host.read_text(&place("cpu0")).unwrap(), OF_THE_USER);
+    }
+
+    #[test]
     fn nothing_but_a_processors_governor_is_written_back() {
-        let host = crate::stack::imagined(stackrace_machine::host::plan::Fault::Never);
+        let host = crate::stack::imagined(Fault::Never);
         for processor in ["cpu", "../module", "cpu0x"] {
             let of = [processor, "{before}", "x"].map(OsString::from);
             (WRITE_BACK.undo)(&host, &of).unwrap();

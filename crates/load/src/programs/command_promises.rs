@@ -18,12 +18,13 @@ use super::ran;
 use super::reported::pattern;
 use crate::workload::metric;
 use crate::workload::program_end::{explained, judged};
-use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{Cost, OwnFindings, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, LedgerLine, MetricHead, OperationKind, OperationsOf, Promise};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_machine::host::program::{self, HeardLine, ProgramCall};
+use stackrace_base::unit;
+use stackrace_machine::host::program::{self, HeardLine, PRINTED_MAX, ProgramCall};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "command-promises",
@@ -67,6 +68,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 /// What one operation takes in a ledger that counts sectors: its own content is not known.
 const BYTES: u64 = 512;
+
+/// Statuses with which sh says that a command was found nowhere, or cannot be started.
+const NOT_RUN: [i32; 2] = [126, 127];
 
 /// Longest wait for a line before it is looked whether the program has ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -269,7 +273,7 @@ impl Workload for OwnPromises {
     fn summary(&self) -> String {
         format!(
             "{} operations of `{}`, checked by `{}` after a power cut",
-            stackrace_base::unit::count(self.operations),
+            unit::count(self.operations),
             self.run,
             self.check
         )
@@ -331,29 +335,41 @@ impl Workload for OwnPromises {
         lines.collect()
     }
 
-    fn found_after_cut(&self, directory: &Path) -> Option<Result<Vec<String>, String>> {
+    fn found_after_cut(&self, directory: &Path) -> Result<Option<OwnFindings>, WorkloadError> {
         // Without its directory nothing of it is there, and nothing can be checked.
         if !directory.is_dir() {
-            return Some(Ok(Vec::new()));
+            return Ok(Some(Ok(Vec::new())));
         }
-        let checked = || -> Result<Vec<String>, WorkloadError> {
-            let argv = shell(&self.check, &with_real_names(&directory.to_string_lossy()))?;
-            let ran = program::run(&ProgramCall {
-                argv: &argv,
-                directory,
-                environment: &[],
-                time_max_ns: self.time_max_ns,
-                durable: false,
-                leaves_server: false,
-                stopped: &|| false,
-                lines: None,
-            });
-            let ran = judged(&argv, self.time_max_ns, ran.map_err(explained)?)?;
-            let printed = ran.map(|ran| ran.stdout).unwrap_or_default();
-            let numbers = printed.lines().filter_map(|line| number(&self.found, line));
-            Ok(numbers.map(object).collect())
-        };
-        Some(checked().map_err(|error| error.to_string()))
+        let argv = shell(&self.check, &with_real_names(&directory.to_string_lossy()))?;
+        let ran = program::run(&ProgramCall {
+            argv: &argv,
+            directory,
+            environment: &[],
+            time_max_ns: self.time_max_ns,
+            durable: false,
+            leaves_server: false,
+            stopped: &|| false,
+            lines: None,
+        });
+        let ran = ran.map_err(explained)?;
+        // Operations whose lines were dropped may all be there.
+        if ran.stdout_cut {
+            let most = unit::bytes(PRINTED_MAX as u64);
+            return Err(trouble(format!(
+                "the check printed more than {most}: let it print the numbers alone"
+            )));
+        }
+        let could_run = ran.cut.is_none() && !ran.status.is_some_and(|it| NOT_RUN.contains(&it));
+        match judged(&argv, self.time_max_ns, ran) {
+            // What the storage kept is not known, so nothing may be called lost.
+            Err(error) if !could_run => Err(error.while_doing("check")),
+            Err(error) => Ok(Some(Err(error.to_string()))),
+            Ok(ran) => {
+                let printed = ran.map(|ran| ran.stdout).unwrap_or_default();
+                let numbers = printed.lines().filter_map(|line| number(&self.found, line));
+                Ok(Some(Ok(numbers.map(object).collect())))
+            }
+        }
     }
 }
 
@@ -396,6 +412,33 @@ mod tests {
             let error = tried(&*workload(run), at.path()).err().unwrap();
             assert!(error.to_string().contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn a_check_that_could_not_look_calls_nothing_lost() {
+        let at = tempfile::tempdir().unwrap();
+        let found = |check: &str| {
+            let line = format!(
+                "command-promises = {{ run = \"x\", acknowledged = \"done ([0-9]+)\", check = \"{check}\", time-limit = \"500 ms\" }}"
+            );
+            let workload = written::workload(&line).unwrap();
+            workload.found_after_cut(at.path())
+        };
+        for (check, said) in [
+            ("no-such-program-here", "exit status 127"),
+            ("sleep 100", "did not end within"),
+            (
+                "head -c 9000000 /dev/zero",
+                "more than 8 MiB: let it print the numbers",
+            ),
+        ] {
+            let error = found(check).err().unwrap().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        // One that looked, and failed over what it saw, counts.
+        assert!(found("exit 3").unwrap().unwrap().is_err());
+        let one = found("echo done 1").unwrap().unwrap().unwrap();
+        assert_eq!(one, ["operation 1"]);
     }
 
     #[test]

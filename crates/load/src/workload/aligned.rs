@@ -13,7 +13,7 @@ use stackrace_base::event::{LedgerLine, MetricHead, RecordedApplication};
 use stackrace_machine::host::{Host, Needs};
 
 use super::kept::{DataLayout, DataUse};
-use super::kind::{Cost, Place, Slicing, Workload, WorkloadError};
+use super::kind::{Cost, OwnFindings, Place, Slicing, Workload, WorkloadError};
 use super::metric::Figure;
 
 /// Every metric of any configuration, in the order they first appear.
@@ -204,7 +204,7 @@ impl Workload for Aligned {
         self.workload.promised(place, outcome)
     }
 
-    fn found_after_cut(&self, directory: &Path) -> Option<Result<Vec<String>, String>> {
+    fn found_after_cut(&self, directory: &Path) -> Result<Option<OwnFindings>, WorkloadError> {
         self.workload.found_after_cut(directory)
     }
 

@@ -208,6 +208,9 @@ impl WorkloadError {
     }
 }
 
+/// Objects that a check of the workload's own found after a power cut, or what it said where it failed over them.
+pub type OwnFindings = Result<Vec<String>, String>;
+
 /// One workload with its settings.
 pub trait Workload: Send + Sync {
     /// Summary in one sentence, with its numbers.
@@ -336,10 +339,13 @@ pub trait Workload: Send + Sync {
         Vec::new()
     }
     /// Objects of its ledger that a check of its own finds in the trial's directory after a power cut; `None` if what
-    /// it promises is found by reading files or rows. An error says why the check could not tell.
-    fn found_after_cut(&self, directory: &Path) -> Option<Result<Vec<String>, String>> {
+    /// it promises is found by reading files or rows.
+    ///
+    /// # Errors
+    /// The check could not look: what is there is not known.
+    fn found_after_cut(&self, directory: &Path) -> Result<Option<OwnFindings>, WorkloadError> {
         let _ = directory;
-        None
+        Ok(None)
     }
     /// The recorded application that it replays; its home is not looked for. `None` for what repeats no recording.
     fn recorded(&self) -> Option<RecordedApplication> {

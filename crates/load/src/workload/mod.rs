@@ -38,8 +38,8 @@ mod tree;
 
 pub use kept::{DataLayout, DataUse, KeptData};
 pub use kind::{
-    BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
-    advised, cause_of_operation, trouble, trouble_at,
+    BareDevices, Cost, OwnFindings, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError,
+    WorkloadKind, advised, cause_of_operation, trouble, trouble_at,
 };
 pub use stackrace_base::setting::OverShell;
 

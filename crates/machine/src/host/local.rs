@@ -98,6 +98,51 @@ impl LocalHost {
         }
     }
 
+    /// As [`Host::exec`], of which so many bytes of each output are kept.
+    ///
+    /// # Errors
+    /// Those of [`Host::exec`].
+    pub fn exec_keeping(&self, argv: &[OsString], most: u64) -> Result<Output, HostError> {
+        let Some((tool, arguments)) = argv.split_first() else {
+            return Err(HostError::NotStarted {
+                command: String::new(),
+                cause: "the command is empty".to_string(),
+            });
+        };
+        let tool = tool.to_string_lossy();
+        let program = tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
+            tool: tool.clone().into_owned(),
+            package: None,
+        })?;
+        let start_ns = SystemClock.now_ns();
+        let mark = self.mark().clone();
+        let run = || run(&program, arguments, mark.as_deref(), most);
+        let ended = self.as_itself(run).flatten();
+        let elapsed_ns = SystemClock.now_ns().saturating_sub(start_ns);
+        let shown_output = match &ended {
+            Ok(output) => output.clone(),
+            Err(error) => Output {
+                stderr: error.in_words(),
+                ..Output::default()
+            },
+        };
+        (self.sink)(CommandRun {
+            host: self.name().to_string(),
+            argv: argv
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            status: shown_output.status,
+            stdout: shown_output.stdout,
+            stderr: shown_output.stderr,
+            elapsed_ns,
+        });
+        ended.map_err(|error| HostError::NotStarted {
+            command: shell(argv),
+            cause: error.in_words(),
+        })
+    }
+
     fn mark(&self) -> MutexGuard<'_, Option<String>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,44 +198,7 @@ impl Host for LocalHost {
     }
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
-        let Some((tool, arguments)) = argv.split_first() else {
-            return Err(HostError::NotStarted {
-                command: String::new(),
-                cause: "the command is empty".to_string(),
-            });
-        };
-        let tool = tool.to_string_lossy();
-        let program = tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
-            tool: tool.clone().into_owned(),
-            package: None,
-        })?;
-        let start_ns = SystemClock.now_ns();
-        let mark = self.mark().clone();
-        let run = || run(&program, arguments, mark.as_deref());
-        let ended = self.as_itself(run).flatten();
-        let elapsed_ns = SystemClock.now_ns().saturating_sub(start_ns);
-        let shown_output = match &ended {
-            Ok(output) => output.clone(),
-            Err(error) => Output {
-                stderr: error.in_words(),
-                ..Output::default()
-            },
-        };
-        (self.sink)(CommandRun {
-            host: self.name().to_string(),
-            argv: argv
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-            status: shown_output.status,
-            stdout: shown_output.stdout,
-            stderr: shown_output.stderr,
-            elapsed_ns,
-        });
-        ended.map_err(|error| HostError::NotStarted {
-            command: shell(argv),
-            cause: error.in_words(),
-        })
+        self.exec_keeping(argv, OUTPUT_MAX)
     }
 
     fn missing(&self, needs: &Needs) -> Vec<HostError> {

@@ -235,6 +235,17 @@ impl Journal {
         self.state.lock().pending.iter().rev().cloned().collect()
     }
 
+    /// Returns true if a program was started that is still to be ended, on whatever machine.
+    pub fn will_end(&self, program: &str) -> bool {
+        let ends =
+            |undo: &Undo| matches!(undo, Undo::EndProcess { program: one, .. } if one == program);
+        let state = self.state.lock();
+        state.pending.iter().any(|entry| match &entry.undo {
+            Undo::OnPeer { undo, .. } => ends(undo),
+            undo => ends(undo),
+        })
+    }
+
     /// The run's statements about itself.
     pub(super) fn proof(&self) -> Proof {
         self.state.lock().proof.clone()

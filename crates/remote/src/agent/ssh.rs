@@ -130,7 +130,7 @@ impl Remote {
         })?;
         let mut process = Process::start(
             &argv(command(way, &program.hash)),
-            Path::new("/"),
+            Path::new("."), // The words for ssh may name a key by a relative path.
             Streams::Pipes,
         )
         .map_err(SshError::Here)?;

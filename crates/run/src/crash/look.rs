@@ -8,10 +8,8 @@ use std::path::Path;
 use stackrace_engine::promises::content::{PromisedContent, SectorFound};
 
 use stackrace_base::event::{LedgerLine, OperationKind, Promised};
+use stackrace_load::workload::OwnFindings;
 use stackrace_load::workload::promises::database::DatabaseKind;
-
-/// Objects that a check of the workload's own found, or why it could not tell.
-pub type OwnFindings = Result<Vec<String>, String>;
 
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;

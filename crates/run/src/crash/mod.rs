@@ -11,9 +11,8 @@ mod tests;
 
 use std::path::Path;
 
-pub use look::OwnFindings;
-
 use stackrace_base::event::{CheckedPromises, Promised};
+use stackrace_load::workload::OwnFindings;
 use stackrace_load::workload::promises::database::DatabaseKind;
 
 /// Remains of a power cut in the directory of a trial, with the server of its database, if it has

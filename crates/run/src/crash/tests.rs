@@ -494,7 +494,7 @@ fn what_the_check_does_not_find_was_lost_and_nothing_else() {
         lines,
     };
     let lost = |at_ns: u64| {
-        let found = own.found_after_cut(at.path());
+        let found = own.found_after_cut(at.path()).unwrap();
         let checked = Remains::open(at.path(), &promised, found).check(at_ns);
         checked.losses.len()
     };

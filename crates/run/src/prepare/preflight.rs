@@ -232,6 +232,7 @@ fn commands(
         seed: 0,
         wipe: &[],
         undo: stack::undo_kinds(),
+        interrupt: None,
     };
     // The store itself is part of every run and says nothing of the stack.
     let of_stack = |step: &&Step| {

@@ -103,6 +103,7 @@ impl LocalExecutor<'_> {
             seed: 0,
             wipe: &[],
             undo: stacks::undo_kinds(),
+            interrupt: Some(&*self.interrupt),
         }
     }
 
@@ -323,6 +324,8 @@ impl LocalExecutor<'_> {
                     Err(broken) => self.tear_down(round, configuration, stack).and(Err(broken)),
                 }
             }
+            // It was stopped, or ended by the same Ctrl-C as this program: no trial has failed.
+            Err(_) if self.interrupt.raised() => Ok(None),
             Err(error) => {
                 // Where the store was moved, no configuration is at fault.
                 let kept = self.journal.in_place();

@@ -207,7 +207,7 @@ fn pieces(aged: &Aged) -> Option<Fact> {
 
 /// How large the pieces of free space are, as the tools of ext4 and XFS tell; `None` of other file systems, and
 /// without the tools.
-fn free_space(host: &dyn Host, root: &Path) -> Option<Fact> {
+fn free_space(host: &dyn Host, root: &Path, block: u64) -> Option<Fact> {
     let mount = host.mount_of(root).ok()?;
     // Both only read, also of what is mounted.
     let ask: Vec<OsString> = match &*mount.file_system {
@@ -217,7 +217,7 @@ fn free_space(host: &dyn Host, root: &Path) -> Option<Fact> {
     };
     let ask = [ask, vec![mount.source]].concat();
     let told = host.exec(&ask).ok()?.stdout;
-    let mean = mean_free(&told)?;
+    let mean = mean_free(&told, block)?;
     Some(Fact::new(
         "free space",
         format!("in pieces of mean {}", unit::bytes(mean)),
@@ -225,8 +225,8 @@ fn free_space(host: &dyn Host, root: &Path) -> Option<Fact> {
 }
 
 /// Bytes of a mean piece of free space: `Avg. free extent: 12 KB` of e2freefrag(8), `average free extent size
-/// 12.5` of xfs_db(8), in blocks of 4 KiB, which mkfs.xfs makes unless it is told otherwise.
-fn mean_free(told: &str) -> Option<u64> {
+/// 12.5` of xfs_db(8), in blocks of the file system.
+fn mean_free(told: &str, block: u64) -> Option<u64> {
     told.lines().find_map(|line| {
         if let Some(rest) = line.trim().strip_prefix("Avg. free extent:") {
             let kib: u64 = rest.trim().strip_suffix("KB")?.trim().parse().ok()?;
@@ -238,7 +238,7 @@ fn mean_free(told: &str) -> Option<u64> {
             .trim()
             .parse()
             .ok()?;
-        Some((blocks * 4096.0) as u64)
+        Some((blocks * block as f64) as u64)
     })
 }
 
@@ -310,7 +310,8 @@ impl Layer for Ageing {
         let mut facts = vec![Fact::new("profile", self.asked.profile.source)];
         // A plan imagines the directory, and nothing is written there.
         if let Some(held) = host.hold_dir(&directory)? {
-            let aged = Aged::made(held.path(), &self.asked, setup.seed())?;
+            let stopped = || setup.is_stopped();
+            let aged = Aged::made(held.path(), &self.asked, setup.seed(), &stopped)?;
             let room = Room::of(held.path())?;
             let off = (room.full() - self.asked.to).abs();
             if off > OFF && !aged.files.is_empty() {
@@ -325,7 +326,7 @@ impl Layer for Ageing {
             }
             // Counted when all is written back: before, no file has its place yet.
             facts.extend(described(&self.asked, &aged, room));
-            facts.extend(free_space(host, &root));
+            facts.extend(free_space(host, &root, room.block));
         }
         Ok(StandingLayer::new(self.kind(), facts, Gives::Mounted(root)))
     }
@@ -343,7 +344,7 @@ mod tests {
             ("fill = { to = \"100 %\" }", "100 % full has no room"),
             ("age = { written = 0 }", "not aged by writing 0"),
             ("age = { written = 5, to = \"99 %\" }", "99 % full"),
-            ("fill = { profile = \"music\" }", "music"),
+            ("fill = { profile = \"web\" }", "web"),
         ] {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);
@@ -361,9 +362,10 @@ mod tests {
     #[test]
     fn the_tools_of_file_systems_tell_how_large_pieces_of_free_space_are() {
         let ext = "Min. free extent: 4 KB \nMax. free extent: 8 KB\nAvg. free extent: 6 KB\n";
-        assert_eq!(mean_free(ext), Some(6144));
+        assert_eq!(mean_free(ext, 1024), Some(6144));
         let xfs = "total free extents 10\ntotal free blocks 25\naverage free extent size 2.5\n";
-        assert_eq!(mean_free(xfs), Some(10240));
-        assert_eq!(mean_free("nothing"), None);
+        assert_eq!(mean_free(xfs, 4096), Some(10240));
+        assert_eq!(mean_free(xfs, 1024), Some(2560));
+        assert_eq!(mean_free("nothing", 4096), None);
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct Room {
     /// What users can have, used or not.
     pub(super) all: u64,
     /// Unit in which files take it.
-    block: u64,
+    pub(super) block: u64,
 }
 
 impl Room {
@@ -119,11 +119,16 @@ impl Aged {
     ///
     /// # Errors
     /// The system refuses, or it takes longer than it may.
-    pub(super) fn made(directory: &Path, asked: &AskedAge, seed: u64) -> Result<Self, LayerError> {
+    pub(super) fn made(
+        directory: &Path,
+        asked: &AskedAge,
+        seed: u64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, LayerError> {
         let room = Room::of(directory)?;
         let budget = ((asked.to * room.all as f64) as u64).saturating_sub(room.used);
         let more = (asked.times * room.all as f64) as u64;
-        let mut clock = Clock::new(asked.within, budget.saturating_add(more));
+        let mut clock = Clock::new(asked.within, budget.saturating_add(more), stopped);
         let mut aged = Self {
             directory: directory.to_path_buf(),
             files: Vec::new(),
@@ -263,7 +268,7 @@ impl Aged {
     }
 
     /// Writes back what is due, and looks at the time.
-    fn write_back(&mut self, clock: &mut Clock) -> Result<(), LayerError> {
+    fn write_back(&mut self, clock: &mut Clock<'_>) -> Result<(), LayerError> {
         if self.dirty >= WRITTEN_BACK {
             self.sync()?;
             clock.check(self.written)?;
@@ -288,23 +293,32 @@ fn pool(seed: u64, bytes: usize) -> Vec<u8> {
 }
 
 /// Time that may be taken, and bytes to be written in all.
-struct Clock {
+struct Clock<'a> {
     begun_ns: u64,
     within: Duration,
     bytes: u64,
+    /// Says that the user does not want it any more.
+    stopped: &'a dyn Fn() -> bool,
 }
 
-impl Clock {
-    fn new(within: Duration, bytes: u64) -> Self {
+impl<'a> Clock<'a> {
+    fn new(within: Duration, bytes: u64, stopped: &'a dyn Fn() -> bool) -> Self {
         Self {
             begun_ns: SystemClock.now_ns(),
             within,
             bytes,
+            stopped,
         }
     }
 
     /// Refuses what does not end in time, as soon as that can be told.
     fn check(&self, written: u64) -> Result<(), LayerError> {
+        if (self.stopped)() {
+            return Err(LayerError::refused(
+                "stopped while the file system was filled and aged",
+                "",
+            ));
+        }
         too_long(
             Duration::from_nanos(SystemClock.now_ns().saturating_sub(self.begun_ns)),
             self.within,
@@ -313,17 +327,22 @@ impl Clock {
     }
 }
 
+/// Part of the time foretold that is advised.
+const MORE: f64 = 1.2;
+
 /// Refuses what would take longer than it may, after a time in which a part of it was done.
 fn too_long(taken: Duration, within: Duration, done: f64) -> Result<(), LayerError> {
     let expected = taken.as_secs_f64() / done.max(f64::MIN_POSITIVE);
     if taken < FIRST_LOOK.min(within) || expected <= within.as_secs_f64() {
         return Ok(());
     }
+    // In one unit, as a study takes it; and more than the first seconds foretell, which are the fastest.
+    let minutes = (expected * MORE / 60.0).ceil();
     let [expected, within] = [expected, within.as_secs_f64()].map(|s| unit::time_ns(s * 1e9));
     Err(LayerError::refused(
         format!("to fill and age the file system takes about {expected}, and it may take {within}"),
         format!(
-            "write within = \"{expected}\" or more, a smaller `written`, or a smaller file system"
+            "write within = \"{minutes} min\" or more, a smaller file system, or, of `age`, a smaller `written`"
         ),
     ))
 }
@@ -347,12 +366,10 @@ mod tests {
         all
     }
 
-    /// Works in a directory as if its file system were as small as the files make it.
-    fn worked(word: &str, seed: u64) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
-        let base = tempfile::tempdir().unwrap();
-        let profile = PROFILE.of_word(word).unwrap();
-        let mut aged = Aged {
-            directory: base.path().to_path_buf(),
+    /// Nothing yet, in a directory.
+    fn empty(directory: &Path, seed: u64) -> Aged {
+        Aged {
+            directory: directory.to_path_buf(),
             files: Vec::new(),
             taken: 0,
             block: 4096,
@@ -362,7 +379,14 @@ mod tests {
             done: blake3::Hasher::new(),
             seed,
             pool: pool(seed, 8192),
-        };
+        }
+    }
+
+    /// Works in a directory as if its file system were as small as the files make it.
+    fn worked(word: &str, seed: u64) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
+        let base = tempfile::tempdir().unwrap();
+        let profile = PROFILE.of_word(word).unwrap();
+        let mut aged = empty(base.path(), seed);
         let mut draw = Draw::new(seed, 1);
         for _ in 0..40 {
             let size = profile.size(&mut draw, 100_000);
@@ -385,6 +409,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_stopped_writes_no_more() {
+        let base = tempfile::tempdir().unwrap();
+        let hour = Duration::from_secs(3600);
+        let mut aged = empty(base.path(), 7);
+        aged.dirty = WRITTEN_BACK;
+        let said = aged.write_back(&mut Clock::new(hour, 1, &|| true));
+        assert!(said.unwrap_err().to_string().contains("stopped"));
+        aged.dirty = WRITTEN_BACK;
+        aged.write_back(&mut Clock::new(hour, 1, &|| false))
+            .unwrap();
+    }
+
+    #[test]
     fn an_age_that_cannot_be_reached_in_time_is_refused_with_how_long_it_takes() {
         let minute = Duration::from_secs(60);
         assert!(
@@ -392,13 +429,19 @@ mod tests {
             "too early to tell"
         );
         assert!(too_long(Duration::from_secs(6), minute, 0.2).is_ok());
-        let said = too_long(Duration::from_secs(6), minute, 0.05)
-            .unwrap_err()
-            .to_string();
+        let refused = too_long(Duration::from_secs(6), minute, 0.05).unwrap_err();
+        let said = refused.to_string();
         assert!(
             said.contains("about 2 min") && said.contains("may take"),
             "{said}"
         );
+        // What is advised can be typed.
+        let next = refused.next();
+        let advised = next.split('"').nth(1).unwrap();
+        let ns = unit::parse_time_ns(advised).unwrap();
+        assert!(ns > 120_000_000_000, "{said}");
+        let hours = too_long(Duration::from_secs(60), minute, 0.001).unwrap_err();
+        assert!(hours.next().contains("\"1200 min\""), "{}", hours.next());
         let over = too_long(Duration::from_secs(61), minute, 0.99);
         assert!(over.is_err(), "it is over");
     }

@@ -308,6 +308,13 @@ impl Lends for Iscsi {
         loan: &Loan<'_>,
         device: &Path,
     ) -> Result<(), LayerError> {
+        // Of this run's own the name is drawn for one stack, and tearing that down would end the other's sessions.
+        if setup.has_started(DAEMON.program) {
+            return Err(LayerError::refused(
+                "another stack of this run has the client of iSCSI, of which a machine has one",
+                "write provision = \"each-round\" and order = \"turns\" in [trial]: one stack after the other",
+            ));
+        }
         let client = client_here(loan.client, &loan.name)?;
         let host = setup.host();
         config_tree::shown(host)?;
@@ -518,7 +525,10 @@ fn imagined_session(world: &World) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::testing::try_layer;
+    use crate::stack::testing::{site, stack, try_layer};
+    use stackrace_foundation::foundation::Site;
+    use stackrace_machine::host::plan::Fault;
+    use stackrace_machine::journal::Journal;
 
     #[test]
     fn what_no_session_has_is_refused_before_anything_is_made() {
@@ -533,6 +543,32 @@ mod tests {
             let refused = try_layer(line).err().unwrap();
             assert!(refused.message.contains(said), "{}", refused.message);
         }
+    }
+
+    /// Its daemon has the name of the first stack's client, and goes with that stack.
+    #[test]
+    fn the_client_of_another_stack_of_the_run_is_not_used() {
+        let base = tempfile::tempdir().unwrap();
+        let scratch = base.path().canonicalize().unwrap();
+        let host = crate::stack::imagined(Fault::Never);
+        let journal = Journal::nowhere();
+        let at = || site(&host, &journal, &scratch);
+        let disk = "loop = { size = \"1 GiB\" }";
+        let lines = [disk, "iscsi = { server = \"same\" }", "ext4 = {}"];
+        let first = stack(&lines).set_up(&at()).unwrap();
+        let other = Site {
+            tag: "another".to_owned(),
+            ..at()
+        };
+        let error = stack(&lines).set_up(&other).err().unwrap();
+        let words = "another stack of this run has the client of iSCSI";
+        assert!(error.to_string().contains(words), "{error}");
+        first.tear_down(&at()).unwrap();
+        stack(&lines)
+            .set_up(&other)
+            .unwrap()
+            .tear_down(&other)
+            .unwrap();
     }
 
     /// As iscsiadm(8) of open-iscsi 2.1 prints two sessions.

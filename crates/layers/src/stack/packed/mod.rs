@@ -259,6 +259,14 @@ fn parse(of: &'static Packer, settings: &Settings) -> Result<Box<dyn Layer>, Ref
         }
         _ => {}
     }
+    // mkfs.erofs takes the size without a word, and makes nothing of it.
+    if of.kind.name == EROFS.name && compression == "none" && size.is_some() {
+        return Err(Refusal::at(
+            settings.span_of(of.size),
+            "without compression there are no clusters",
+            "write a compression, or leave cluster-size out",
+        ));
+    }
     Ok(Box::new(Packed {
         of,
         compression,
@@ -352,6 +360,7 @@ mod tests {
                 "erofs = { cluster-size = \"5000 B\" }",
                 "no cluster-size of",
             ),
+            ("erofs = { cluster-size = \"64 KiB\" }", "no clusters"),
             (
                 "squashfs = { compression = \"xz\", level = 3 }",
                 "has no levels",

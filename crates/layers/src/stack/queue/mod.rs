@@ -71,7 +71,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "queue = { scheduler = \"none\", read-ahead = \"128 KiB\" }",
     parse,
-    undo: &[RESTORE, RESCHEDULE],
+    undo: &[RESTORE, RESCHEDULE, RESTORE_SINCE, RESCHEDULE_SINCE],
     shapes: &[&[
         "loop = { size = \"1 GiB\", count = 2 }",
         "queue = { scheduler = \"mq-deadline\", read-ahead = \"1 MiB\", requests = 64, rotational = true }",
@@ -103,6 +103,35 @@ const RESCHEDULE: UndoKind = UndoKind::new(
         Param::Name,
     ],
     reschedule,
+);
+
+/// As [`RESTORE`], with a proof that the machine was not started since, which comes first.
+const RESTORE_SINCE: UndoKind = UndoKind::new(
+    NAME,
+    "restore-since-start",
+    &[
+        Param::Path,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+    ],
+    |host, of| parameter::since_start(host, of, restore),
+);
+
+/// As [`RESCHEDULE`], with such a proof.
+const RESCHEDULE_SINCE: UndoKind = UndoKind::new(
+    NAME,
+    "restore-scheduler-since-start",
+    &[
+        Param::Path,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+    ],
+    |host, of| parameter::since_start(host, of, reschedule),
 );
 
 /// Values that the kernel sets anew when the scheduler changes.
@@ -284,6 +313,7 @@ fn set(
         path: place(device, file),
         value,
     };
+    let proof = setup.prove(NAME)?;
     let host = setup.host();
     asked.set(setup, |before| {
         if file == SCHEDULER {
@@ -291,15 +321,18 @@ fn set(
                 let now = parameter::now(host, &place(device, file));
                 now.unwrap_or_else(|_| ABSENT.to_owned())
             });
-            let words = [device, value, before, &requests, &latency].map(OsString::from);
-            return Ok(Some(RESCHEDULE.of(words).into()));
+            let [device, value, before, requests, latency] =
+                [device, value, before, &requests, &latency].map(OsString::from);
+            let words = [proof.into(), device, value, before, requests, latency];
+            return Ok(Some(RESCHEDULE_SINCE.of(words).into()));
         }
         // What the old scheduler had comes back with it.
         if switched && RESET.contains(&file) {
             return Ok(None);
         }
-        let words = [device, file, value, before].map(OsString::from);
-        Ok(Some(RESTORE.of(words).into()))
+        let [device, file, value, before] = [device, file, value, before].map(OsString::from);
+        let words = [proof.into(), device, file, value, before];
+        Ok(Some(RESTORE_SINCE.of(words).into()))
     })
 }
 

@@ -32,6 +32,7 @@ pub(in crate::stack) fn one_client_at_one_address() -> Ended {
         seed: 1,
         wipe: &[],
         undo: crate::stack::undo_kinds(),
+        interrupt: None,
     };
     let local = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
     let mut setup = Setup::new(&site).unwrap();

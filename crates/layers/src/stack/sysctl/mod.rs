@@ -121,7 +121,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "sysctl = { \"vm.dirty_bytes\" = \"64 MiB\" }",
     parse,
-    undo: &[WRITE_BACK],
+    undo: &[WRITE_BACK, WRITE_BACK_SINCE],
     shapes: &[
         &[
             "loop = { size = \"1 GiB\", count = 2 }",
@@ -144,15 +144,31 @@ const WRITE_BACK: UndoKind = UndoKind {
     layer: NAME,
     name: "write-back",
     params: &[Param::Name, Param::Name, Param::Name, Param::Name],
-    undo: |host: &dyn Host, of: &[OsString]| {
-        let [name, ours, to, before] = [0, 1, 2, 3].map(|at| text(of, at));
-        // Nothing else below /proc/sys is written, whatever a journal says.
-        match [name, to].iter().all(|name| is_known(name)) {
-            true => parameter::write_back(host, (&place(name), ours), (&place(to), before)),
-            false => Ok(()),
-        }
-    },
+    undo: write_back,
 };
+
+/// The same with a proof that the machine was not started since, which comes first.
+const WRITE_BACK_SINCE: UndoKind = UndoKind {
+    name: "write-back-since-start",
+    params: &[
+        Param::Path,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+        Param::Name,
+    ],
+    undo: |host, of| parameter::since_start(host, of, write_back),
+    ..WRITE_BACK
+};
+
+fn write_back(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let [name, ours, to, before] = [0, 1, 2, 3].map(|at| text(of, at));
+    // Nothing else below /proc/sys is written, whatever a journal says.
+    match [name, to].iter().all(|name| is_known(name)) {
+        true => parameter::write_back(host, (&place(name), ours), (&place(to), before)),
+        false => Ok(()),
+    }
+}
 
 fn is_known(name: &str) -> bool {
     SETTINGS.iter().any(|doc| doc.name == name)
@@ -271,6 +287,7 @@ impl SetsMachine for Sysctl {
 
 /// Sets one until the stack is torn down.
 fn set(setup: &mut Setup<'_>, name: &str, value: &str) -> Result<(), LayerError> {
+    let proof = setup.prove(NAME)?;
     let host = setup.host();
     let asked = AskedParameter {
         name: name.to_owned(),
@@ -279,11 +296,9 @@ fn set(setup: &mut Setup<'_>, name: &str, value: &str) -> Result<(), LayerError>
     };
     asked.set(setup, |before| {
         let (to, before) = counterpart(host, name, before)?;
-        Ok(Some(
-            WRITE_BACK
-                .of([name, value, to, &before].map(OsString::from))
-                .into(),
-        ))
+        let [name, value, to, before] = [name, value, to, &before].map(OsString::from);
+        let words = [proof.into(), name, value, to, before];
+        Ok(Some(WRITE_BACK_SINCE.of(words).into()))
     })
 }
 
@@ -305,6 +320,7 @@ mod tests {
     use super::*;
     use crate::stack::Stack;
     use crate::stack::testing::{layer, site, stack, try_layer};
+    use stackrace_machine::host::Filling;
     use stackrace_machine::host::plan::Fault;
     use stackrace_machine::journal::Journal;
 
@@ -363,6 +379,23 @@ mod tests {
             !steps[2..].iter().any(|step| step.starts_with("echo 0 ")),
             "{steps:#?}"
         );
+    }
+
+    /// The machine has set its values anew by then.
+    #[test]
+    fn nothing_is_written_back_after_a_restart() {
+        let host = crate::stack::imagined(Fault::Never);
+        let swappiness = place("vm.swappiness");
+        host.write_text(&swappiness, "10").unwrap();
+        let proof = Path::new("/run/.stackrace-{id}-sysctl");
+        let [name, ours, before] = ["vm.swappiness", "10", "60"].map(OsString::from);
+        let of = [proof.into(), name.clone(), ours, name, before];
+        (WRITE_BACK_SINCE.undo)(&host, &of).unwrap();
+        assert_eq!(host.read_text(&swappiness).unwrap(), "10");
+        host.create_dir(Path::new("/run")).ok();
+        host.create_file(proof, 0, Filling::Sparse).unwrap();
+        (WRITE_BACK_SINCE.undo)(&host, &of).unwrap();
+        assert_eq!(host.read_text(&swappiness).unwrap(), "60");
     }
 
     #[test]

@@ -235,6 +235,7 @@ pub(super) fn site<'a>(host: &'a dyn Host, journal: &'a Journal, scratch: &Path)
         seed: 7,
         wipe: &[],
         undo: undo_kinds(),
+        interrupt: None,
     }
 }
 

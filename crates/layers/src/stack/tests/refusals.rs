@@ -165,6 +165,10 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ),
         ("zpool = { ashift = 8 }", "ashift cannot be 8"),
         (
+            "drbd = { delay = \"1500 ns\" }",
+            "a line is slowed down by whole microseconds",
+        ),
+        (
             "zpool = { arc-max = \"8 MiB\" }",
             "cannot be limited to 8 MiB",
         ),

@@ -1,6 +1,6 @@
 //! The tools of ZFS as a plan imagines them.
 
-use super::arc::{ARC_MAX, ARC_STATS};
+use super::arc::{ARC_MAX, ARC_MIN, ARC_STATS, CHOSEN};
 use stackrace_machine::host::Output;
 use stackrace_machine::host::imagined::{
     Assembly, Signature, Tool, World, asked, complained, last, said, text_after, word,
@@ -19,10 +19,18 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool::new(ARC_STATS, arc_stats),
 ];
 
-/// Statistics of the cache: its limit is the one that was set last.
+/// Statistics of the cache: its limits are those that were set last, or chosen on a machine of 16 GiB.
 fn arc_stats(world: &mut World, _: &[OsString]) -> Output {
-    let limit = world.text(Path::new(ARC_MAX));
-    said(limit.map_or_else(String::new, |bytes| format!("c_max 4 {bytes}\n")))
+    let limits = [("c_min", ARC_MIN, 1 << 29), ("c_max", ARC_MAX, 1_u64 << 33)];
+    let lines = limits.into_iter().filter_map(|(name, file, chosen)| {
+        let set = world.text(Path::new(file))?;
+        let bytes = match set.trim() {
+            CHOSEN => chosen.to_string(),
+            set => set.to_owned(),
+        };
+        Some(format!("{name} 4 {bytes}\n"))
+    });
+    said(lines.collect::<String>())
 }
 
 fn zpool(world: &mut World, words: &[OsString]) -> Output {

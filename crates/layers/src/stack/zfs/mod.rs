@@ -14,6 +14,7 @@ mod topology;
 mod undo;
 mod volume;
 
+pub(super) use arc::fact as limit_of_cache;
 pub(super) use bare::KIND as BARE;
 pub(super) use dataset::KIND as DATASET;
 pub(super) use pool::KIND as POOL;

@@ -3,7 +3,7 @@
 //! ZFS takes the ashift asked for as a wish: on disks that report physical sectors of 4096 B,
 //! mirrors and raidz get 12 although 9 was asked. Such a pool is an error here, never a figure.
 
-use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
+use crate::stack::zfs::arc::{self, ArcLimit};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::supported::impossible;
 use crate::stack::zfs::topology::{TOPOLOGY, Topology};
@@ -155,18 +155,16 @@ fn arc_max(settings: &Settings) -> Result<Option<u64>, Refusal> {
 }
 
 impl Zpool {
-    /// Limits the cache of ZFS; what it made of that.
+    /// Limits the cache of ZFS where that is asked for; the limit that holds.
     fn limit_cache(&self, setup: &mut Setup<'_>) -> Result<Option<Fact>, LayerError> {
         let Some(bytes) = self.arc_max else {
-            return Ok(None);
+            return Ok(arc::fact(setup.host()));
         };
         // With much memory the lower limit is above the upper one, which then does not count.
         let [least, _] = ARC_LEAST;
-        setup.set_parameter(Path::new(ARC_MIN), &least.to_string())?;
-        setup.set_parameter(Path::new(ARC_MAX), &bytes.to_string())?;
-        let stats = setup.host().read_text(Path::new(ARC_STATS))?;
-        let found = stats.lines().find_map(|line| line.strip_prefix("c_max "));
-        let found = found.and_then(|rest| rest.split_whitespace().last()?.parse().ok());
+        arc::limit(setup, ArcLimit::Lower, least)?;
+        arc::limit(setup, ArcLimit::Upper, bytes)?;
+        let found = ArcLimit::Upper.in_force(setup.host());
         if found != Some(bytes) {
             let found = found.map_or("nothing".to_owned(), unit::bytes);
             return Err(LayerError::refused(
@@ -177,7 +175,7 @@ impl Zpool {
                 "write an arc-max below the memory of the machine",
             ));
         }
-        Ok(Some(Fact::new("limit of ARC", unit::bytes(bytes))))
+        Ok(arc::fact(setup.host()))
     }
 
     /// Devices its data need.
@@ -347,6 +345,11 @@ impl Layer for Zpool {
 
     fn needs(&self) -> Needs {
         Needs::as_root(&["zpool", "zfs", "zdb", "wipefs", "blkid"], zfs::PACKAGES)
+    }
+
+    /// Parameters of the module hold for all pools.
+    fn sets_the_machine(&self) -> bool {
+        self.arc_max.is_some() || self.max_auto_ashift.is_some()
     }
 
     fn returns(&self) -> bool {

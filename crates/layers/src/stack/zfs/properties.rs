@@ -380,6 +380,8 @@ fn same(name: &str, asked: &str, found: &str) -> bool {
     // zfsprops(7) names several values twice, and `zfs get` may answer with the other name.
     asked == found
         || (bytes(asked).is_some() && bytes(asked) == bytes(found))
+        // Some are in use as soon as they are enabled (zpool-features(7)).
+        || (name.starts_with("feature@") && (asked, found) == ("enabled", "active"))
         || matches!(
             (name, asked, found),
             ("compression", "gzip-6", "gzip")
@@ -415,6 +417,14 @@ mod tests {
 
     fn pair(name: &str, value: &str) -> (String, String) {
         (name.to_string(), value.to_string())
+    }
+
+    #[test]
+    fn a_feature_that_is_in_use_is_enabled() {
+        let found = table("p  feature@lz4_compress  active  local\n");
+        let asked = |value: &str| [pair("feature@lz4_compress", value)];
+        check("the pool", &asked("enabled"), &found).unwrap();
+        assert!(check("the pool", &asked("disabled"), &found).is_err());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use stackrace_base::failure::Failure;
-use stackrace_machine::host::{Host, Output, argv, local::LocalHost};
+use stackrace_base::unit;
+use stackrace_machine::host::{Output, argv, local::LocalHost};
 
 /// The label of what this program makes, and the value it has.
 pub(super) const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "stackrace");
@@ -28,6 +29,26 @@ pub(super) struct Cluster {
     host: LocalHost,
 }
 
+/// Most bytes kept of an answer: claims and events of a namespace in use, with what the cluster notes of each.
+const SAID_MAX: u64 = 16 << 20;
+
+/// The objects of an answer.
+fn understood<T: DeserializeOwned>(words: &[&str], said: &str) -> Result<T, Failure> {
+    serde_json::from_str(said).map_err(|error| {
+        let words = words.join(" ");
+        // What was cut is no JSON, whatever version it is of.
+        if said.len() as u64 > SAID_MAX {
+            let most = unit::bytes(SAID_MAX);
+            return Failure::unable(format!("kubectl {words}: it prints more than {most}"))
+                .next("use a namespace with less in it: kubectl config set-context --current --namespace=NAME");
+        }
+        Failure::unable(format!(
+            "kubectl {words}: its answer is not understood: {error}"
+        ))
+        .next("kubectl version: what is here and what the cluster has should be of one year")
+    })
+}
+
 /// A list as kubectl prints it.
 #[derive(Deserialize)]
 struct Listed<T> {
@@ -43,7 +64,9 @@ impl Cluster {
 
     /// Runs a command to its end, whatever came of it.
     fn output(&self, words: &[&str]) -> Result<Output, Failure> {
-        let said = self.host.exec(&argv(words.iter().copied()));
+        let said = self
+            .host
+            .exec_keeping(&argv(words.iter().copied()), SAID_MAX);
         said.map_err(|error| Failure::unable(error.to_string()).next(error.next()))
     }
 
@@ -64,13 +87,7 @@ impl Cluster {
     fn read<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
         let words = [&["get", "--output=json"], words].concat();
         let said = self.said(&words, REACHED)?;
-        serde_json::from_str(&said).map_err(|error| {
-            Failure::unable(format!(
-                "kubectl {}: its answer is not understood: {error}",
-                words.join(" ")
-            ))
-            .next("kubectl version: what is here and what the cluster has should be of one year")
-        })
+        understood(&words, &said)
     }
 
     /// A Job by its name; `None` if there is none.
@@ -429,4 +446,20 @@ fn told(kind: &str, name: &str, reason: &str, message: &str) -> String {
     let said = [reason.trim(), message.trim()];
     let said: Vec<&str> = said.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{kind} {name}: {}", said.join(": "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_cut_is_not_taken_for_one_of_another_version() {
+        let told = |said: &str| {
+            let failed = understood::<Listed<Claim>>(&["get", "events"], said);
+            failed.err().unwrap().into_parts().0
+        };
+        assert!(told("{").contains("is not understood"));
+        let cut = " ".repeat(SAID_MAX as usize + 1);
+        assert!(told(&cut).contains("prints more than 16 MiB"));
+    }
 }

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use super::stop::{Stop, lost};
 use crate::place::machine_options::PowerOptions;
+use rustix::process::{Pid, Signal, kill_process_group};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, InWords};
 use stackrace_machine::host::argv;
@@ -34,6 +36,10 @@ pub(super) struct Cutting {
     spoke: Option<u64>,
     /// True if the line broke.
     broke: bool,
+    /// True if the machine has said all that it says by itself.
+    said_all: bool,
+    /// Time at which it was asked whether it is there, ns, and where its answer comes: false if it cannot be asked.
+    question: Option<(u64, Receiver<bool>)>,
 }
 
 impl Cutting {
@@ -62,6 +68,27 @@ impl Cutting {
         self.spoke = Some(SystemClock.now_ns());
     }
 
+    /// The machine says nothing more by itself, on or off.
+    pub(super) fn said_all(&mut self) {
+        self.said_all = true;
+    }
+
+    /// Asks a machine that has nothing more to say whether it is there; returns true if it gives no answer.
+    fn gives_no_answer(&mut self, asked: &dyn Fn() -> Receiver<bool>) -> bool {
+        let (since_ns, answer) = self
+            .question
+            .get_or_insert_with(|| (SystemClock.now_ns(), asked()));
+        match answer.try_recv() {
+            Ok(true) => {
+                self.question = None;
+                self.spoke();
+                false
+            }
+            Ok(false) | Err(TryRecvError::Disconnected) => true,
+            Err(TryRecvError::Empty) => since(*since_ns) >= SILENCE,
+        }
+    }
+
     /// The line to the machine broke, which is what is waited for.
     pub(super) fn line_broke(&mut self) {
         self.broke = true;
@@ -69,11 +96,11 @@ impl Cutting {
         SystemClock.sleep(LOOK);
     }
 
-    /// Returns true if the power is gone.
+    /// Returns true if the power is gone; `asked` asks the machine whether it is there.
     ///
     /// # Errors
     /// The command has failed, or the machine goes on all the same.
-    pub(super) fn is_over(&mut self) -> Result<bool, Stop> {
+    pub(super) fn is_over(&mut self, asked: &dyn Fn() -> Receiver<bool>) -> Result<bool, Stop> {
         if self
             .running
             .as_ref()
@@ -90,8 +117,9 @@ impl Cutting {
             return Ok(false);
         };
         let silent = self.spoke.is_none_or(|spoke| since(spoke) >= SILENCE);
-        // No packet says that a machine is off: silence does.
-        if self.broke || (silent && since(ended) >= SILENCE) {
+        let silent = silent && since(ended) >= SILENCE;
+        // No packet says that a machine is off: silence does, of one that would speak. An outlet may take its time.
+        if self.broke || (silent && (!self.said_all || self.gives_no_answer(asked))) {
             return Ok(true);
         }
         match since(ended) >= STILL_THERE {
@@ -131,7 +159,7 @@ pub(super) fn commanded(option: &str, command: &str, within: Duration) -> Result
                 return Err(failed(&format!("{status}{words}")));
             }
             None if since(began) >= within => {
-                process.kill();
+                end(&mut process);
                 let limit = unit::time_ns(within.as_nanos() as f64);
                 let words = last_words(&mut said);
                 return Err(failed(&format!("it did not end within {limit}{words}")));
@@ -139,6 +167,16 @@ pub(super) fn commanded(option: &str, command: &str, within: Duration) -> Result
             None => SystemClock.sleep(LOOK),
         }
     }
+}
+
+/// Ends a command with all that it started: what it left undone must not reach the outlet later.
+fn end(process: &mut Process) {
+    let group = process.ids().first().and_then(|id| i32::try_from(*id).ok());
+    if let Some(group) = group.and_then(Pid::from_raw) {
+        // One that ended meanwhile is what was wanted.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    process.kill();
 }
 
 /// The end of what a command said, to follow the reason; nothing: it said nothing.
@@ -158,6 +196,7 @@ fn last_words(said: &mut File) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::channel;
 
     #[test]
     fn a_command_that_fails_or_does_not_end_is_said_with_its_option() {
@@ -170,5 +209,44 @@ mod tests {
         );
         let endless = commanded("--restore", "sleep 60", Duration::from_millis(50)).unwrap_err();
         assert!(endless.contains("did not end within 50"), "{endless}");
+    }
+
+    /// An outlet may cut long after its command has ended, when the trial has nothing more to say.
+    #[test]
+    fn a_machine_that_has_nothing_more_to_say_is_off_when_it_gives_no_answer() {
+        let long_ago = SystemClock.now_ns() - 5_000_000_000;
+        let silent = |said_all: bool| Cutting {
+            ended: Some(long_ago),
+            spoke: Some(long_ago),
+            said_all,
+            ..Cutting::default()
+        };
+        let is_over = |mut cutting: Cutting, asked: &dyn Fn() -> Receiver<bool>| {
+            cutting.is_over(asked).is_ok_and(|over| over)
+        };
+        let answers = |answer: bool| {
+            let (sender, answers) = channel();
+            sender.send(answer).unwrap();
+            answers
+        };
+        assert!(is_over(silent(false), &|| answers(true)));
+        assert!(!is_over(silent(true), &|| answers(true)));
+        assert!(is_over(silent(true), &|| answers(false)));
+        let (_sender, never) = channel();
+        let mut asked = silent(true);
+        asked.question = Some((long_ago, never));
+        assert!(is_over(asked, &|| answers(true)));
+    }
+
+    #[test]
+    fn nothing_of_a_command_that_does_not_end_goes_on() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("began");
+        let command = format!("sleep 1043 & echo $! > {}; wait", file.display());
+        commanded("--cut", &command, Duration::from_secs(2)).unwrap_err();
+        let id = std::fs::read_to_string(&file).unwrap();
+        // One that has ended has no words any more, also before it is waited for.
+        let goes_on = std::fs::read(format!("/proc/{}/cmdline", id.trim()));
+        assert!(goes_on.unwrap_or_default().is_empty());
     }
 }

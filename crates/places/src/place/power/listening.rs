@@ -1,5 +1,6 @@
 //! A trial on another machine, listened to until the power there is gone.
 
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::command::Cutting;
@@ -21,17 +22,24 @@ pub(super) struct Listening<'a> {
     planned: Option<Promised>,
     heard: Option<HeardLedger>,
     cutting: Cutting,
+    /// Asks the machine whether it is there.
+    asked: &'a dyn Fn() -> Receiver<bool>,
 }
 
 impl<'a> Listening<'a> {
     /// Listens to the worker of an executor.
-    pub(super) fn to(executor: &'a RemoteExecutor<'a>, worker: &'a RemoteWorker) -> Self {
+    pub(super) fn to(
+        executor: &'a RemoteExecutor<'a>,
+        worker: &'a RemoteWorker,
+        asked: &'a dyn Fn() -> Receiver<bool>,
+    ) -> Self {
         Self {
             executor,
             worker,
             planned: None,
             heard: None,
             cutting: Cutting::default(),
+            asked,
         }
     }
 
@@ -46,7 +54,7 @@ impl<'a> Listening<'a> {
         seed: u64,
     ) -> Result<Option<HeardLedger>, Stop> {
         loop {
-            if self.cutting.is_over()? {
+            if self.cutting.is_over(self.asked)? {
                 return Ok(self.heard);
             }
             // Before the command, and only then: afterwards the machine is brought back first.
@@ -76,7 +84,7 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// Takes what the machine said; whether the turn is over before anything was promised.
+    /// Takes what the machine said; whether the turn is over before the power was cut.
     fn takes(&mut self, reply: WorkerReply) -> Result<bool, Stop> {
         match reply {
             WorkerReply::Turn(TurnReply::WillPromise {
@@ -97,7 +105,10 @@ impl<'a> Listening<'a> {
                     let _ = self.worker.send(TurnRequest::Heard { thread });
                 }
             }
-            WorkerReply::Turn(TurnReply::Executed { .. }) => return Ok(self.heard.is_none()),
+            WorkerReply::Turn(TurnReply::Executed { lost, .. }) => {
+                self.cutting.said_all();
+                return is_over(self.cutting.begun(), lost);
+            }
             WorkerReply::Turn(reply) => self.told(reply)?,
             WorkerReply::Refused { text, .. } => return Err(lost(text)),
             _ => return Err(lost("an unexpected answer")),
@@ -135,6 +146,19 @@ impl<'a> Listening<'a> {
     }
 }
 
+/// Returns true if a turn that has ended is over without a cut; `begun`: its cut was begun, and `client` tells of one
+/// that was lost.
+///
+/// # Errors
+/// The client was lost, which is no trial of this storage.
+fn is_over(begun: bool, client: Option<String>) -> Result<bool, Stop> {
+    match (begun, client) {
+        (false, Some(why)) => Err(lost(why)),
+        // Nothing more is acknowledged: a cut that was not begun by now never would be.
+        (begun, _) => Ok(!begun),
+    }
+}
+
 /// Draws the operation after which the power is cut, from 1: each is as likely.
 fn drawn_operation(seed: u64, planned: u64) -> u64 {
     let hash = blake3::hash(&seed.to_le_bytes());
@@ -145,6 +169,15 @@ fn drawn_operation(seed: u64, planned: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It would be listened to for ever: no operation that is still to come begins the cut.
+    #[test]
+    fn a_trial_that_ends_before_its_cut_is_over() {
+        assert!(is_over(false, None).is_ok_and(|over| over));
+        assert!(is_over(true, None).is_ok_and(|over| !over));
+        assert!(is_over(true, Some("gone".to_owned())).is_ok_and(|over| !over));
+        assert!(is_over(false, Some("gone".to_owned())).is_err());
+    }
 
     #[test]
     fn any_operation_may_be_the_last_one_before_the_cut() {

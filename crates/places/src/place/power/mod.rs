@@ -12,6 +12,7 @@ mod listening;
 mod stop;
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use command::{commanded, since};
@@ -32,6 +33,7 @@ use stackrace_machine::journal;
 use stackrace_remote::agent::message::{
     CutOrder, RealCut, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply,
 };
+use stackrace_remote::agent::remote_host::RemoteHost;
 use stackrace_remote::agent::ssh::StopAsked;
 use stackrace_results::record::Store;
 use stackrace_run::execute::resume::Stopped;
@@ -134,6 +136,14 @@ fn boot(there: &ConnectedMachine<'_>) -> Result<String, String> {
     read.map_err(|error| error.to_string())
 }
 
+/// Asks a machine whether it is there, on a thread of its own: one that is off never answers.
+fn question(host: RemoteHost) -> Receiver<bool> {
+    let (sender, answer) = channel();
+    // Without a thread it cannot be asked, and the sender goes. A late answer is not awaited.
+    let _ = std::thread::Builder::new().spawn(move || sender.send(host.answers().is_ok()));
+    answer
+}
+
 /// A machine whose power is cut, turn by turn.
 struct CutMachine<'a> {
     context: &'a Context,
@@ -225,7 +235,8 @@ impl CutMachine<'_> {
         let asked = TurnRequest::ExecuteUntilCut(turn_until_cut);
         worker.send(asked).map_err(lost)?;
         let seed = seed_of_trial(self.inner.study, turn.round, workload) ^ u64::from(number);
-        let heard = Listening::to(&self.inner, worker).until_cut(self.power, seed)?;
+        let asked = || question(there.host());
+        let heard = Listening::to(&self.inner, worker, &asked).until_cut(self.power, seed)?;
         // What was not heard by now never will be.
         self.inner.workers.clear();
         self.there = None;
@@ -296,7 +307,9 @@ impl CutMachine<'_> {
         let began = SystemClock.now_ns();
         loop {
             // It may refuse connections while it starts; only time tells that from a machine that stays away.
-            let why = match ConnectedMachine::connect(self.context, self.machine, &self.stop()) {
+            // Ctrl-C does not end it: what stands on the machine is to be removed, and the time is limited.
+            let unstopped = StopAsked::default();
+            let why = match ConnectedMachine::connect(self.context, self.machine, &unstopped) {
                 Ok(there) => match boot(&there) {
                     Ok(now) if now != before => return Ok(there),
                     Ok(_) => {

@@ -32,6 +32,9 @@ const ABOUT: &str = "about.json";
 struct About {
     /// The machine, as the user named it.
     host: String,
+    /// What tells the machine from others that are reached by the same name; `None` in a journal of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
     /// Name of the file that the study was read from.
     name: String,
     /// The study: its commands may be needed to take down what it set up.
@@ -64,12 +67,14 @@ pub fn work<T>(
     let dir = all.make_dir(&id).map_err(unkept)?;
     let about = About {
         host: host.to().to_string(),
+        machine: Some(host.machine().to_owned()),
         name: assignment.name.clone(),
         study: assignment.text.clone(),
     };
-    let file = dir.create(ABOUT).map_err(unkept)?;
-    serde_json::to_writer(file, &about)
+    let about = serde_json::to_vec(&about)
         .map_err(|error| Failure::internal(format!("{ABOUT} cannot be written: {error}")))?;
+    // Durable before the journal, which says nothing of the machine that it is of.
+    dir.replace(ABOUT, &about).map_err(unkept)?;
     let journal = Journal::create(&dir.path().join(journal::FILE)).map_err(unjournalled)?;
     let result = prepared(host, &journal, &id).and_then(|there| work(&journal, &id, &there));
     // Also after a failure, and where the line broke: it may be back.
@@ -108,14 +113,29 @@ pub fn clean(
     allow: bool,
 ) -> Result<CleanAnswer, Failure> {
     let mut answer = CleanAnswer::default();
-    for (all, id, about) in kept(context)? {
+    for ShellJournal { all, id, about } in kept(context)? {
+        let path = all.path().join(&id).join(journal::FILE);
+        let Some(about) = about else {
+            let cleaned = of_nobody(&path);
+            answer.left |= !cleaned.is_empty();
+            answer.lines.extend(cleaned.iter().map(ToString::to_string));
+            continue;
+        };
         // Undone here, what a journal of another machine names would be forgotten and stay.
         if about.host != host.to().to_string() {
             continue;
         }
-        let path = all.path().join(&id).join(journal::FILE);
         let cleaned = match list {
             true => listed(&path),
+            // One port or address may lead to several machines, one after the other.
+            false
+                if about
+                    .machine
+                    .as_deref()
+                    .is_some_and(|one| one != host.machine()) =>
+            {
+                vec![of_another(&about)]
+            }
             false => undone(host, &path, &about, allow),
         };
         answer.left |= cleaned.iter().any(Cleaned::is_left_alone);
@@ -136,15 +156,54 @@ pub fn clean(
 pub fn hosts(context: &Context) -> Result<Vec<String>, Failure> {
     let mut hosts: Vec<String> = kept(context)?
         .into_iter()
-        .map(|(_, _, about)| about.host)
+        .filter_map(|kept| Some(kept.about?.host))
         .collect();
     hosts.sort();
     hosts.dedup();
     Ok(hosts)
 }
 
-/// Returns all that are kept: their directory, their ids, and what they belong to.
-fn kept(context: &Context) -> Result<Vec<(Arc<OwnDir>, String, About)>, Failure> {
+/// What is said of a journal whose machine is not the one that answers to its name.
+fn of_another(about: &About) -> Cleaned {
+    let why = format!(
+        "{} is another machine now than the one that something stands on ({})",
+        about.host,
+        about.machine.as_deref().unwrap_or_default()
+    );
+    let next = "name that one: --ssh with its port, or with its own -F FILE".to_owned();
+    Cleaned::Refused(why, next)
+}
+
+/// What is said of a journal of which the machine is not known: nothing, if all that it names is gone.
+fn of_nobody(path: &Path) -> Vec<Cleaned> {
+    // One that was killed before it said what it is has made nothing yet.
+    let listed = listed(path);
+    // One that goes on removes what it made itself.
+    let lives = |one: &Cleaned| matches!(one, Cleaned::Live(_));
+    if listed.iter().all(lives) {
+        return listed;
+    }
+    let each: Vec<String> = listed.iter().map(ToString::to_string).collect();
+    let why = format!(
+        "{}: it is not known on which machine this stands: {}",
+        path.shown(),
+        each.join("; ")
+    );
+    let next = "remove it there by hand, then the directory with this journal here".to_owned();
+    vec![Cleaned::Refused(why, next)]
+}
+
+/// A journal that is kept.
+struct ShellJournal {
+    /// The directory of all of them.
+    all: Arc<OwnDir>,
+    id: String,
+    /// What it belongs to, where that can be read.
+    about: Option<About>,
+}
+
+/// Returns all that are kept.
+fn kept(context: &Context) -> Result<Vec<ShellJournal>, Failure> {
     let all = OwnDir::open(&context.store_dir()?)
         .and_then(OwnDir::obeyed)
         .and_then(|store| store.dir(DIRECTORY))
@@ -160,11 +219,11 @@ fn kept(context: &Context) -> Result<Vec<(Arc<OwnDir>, String, About)>, Failure>
             .dir(&name)
             .and_then(OwnDir::obeyed)
             .and_then(|dir| dir.read_all(ABOUT));
-        // One that was killed before it said what it is has made nothing yet.
         let about = bytes
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        kept.extend(about.map(|about| (Arc::clone(&all), id, about)));
+        let all = Arc::clone(&all);
+        kept.push(ShellJournal { all, id, about });
     }
     Ok(kept)
 }
@@ -225,4 +284,32 @@ fn undone(host: &ShellHost, path: &Path, about: &About, allow: bool) -> Vec<Clea
     let failed = report.failed.iter();
     let failed = failed.map(|(what, why)| Cleaned::Failed(what.to_string(), why.clone()));
     undone.chain(failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a power cut leaves it that came before the file with the machine's name was written.
+    #[test]
+    fn a_journal_whose_machine_is_not_known_is_told_while_it_names_something() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join(journal::FILE);
+        drop(Journal::create(&path).unwrap());
+        assert!(of_nobody(&path).is_empty());
+        let journal = Journal::open(&path).unwrap();
+        journal.draw("0123456789abcdef").unwrap();
+        let there = PathBuf::from("/tmp/.stackrace-0123456789abcdef");
+        let entry = journal.will(GROUND, Undo::RemoveTree(there)).unwrap();
+        drop(journal);
+        let said = of_nobody(&path);
+        assert!(said[0].is_left_alone());
+        assert!(
+            said[0].to_string().contains("on which machine"),
+            "{}",
+            said[0]
+        );
+        Journal::open(&path).unwrap().done(entry).unwrap();
+        assert!(of_nobody(&path).is_empty());
+    }
 }

@@ -1,11 +1,11 @@
 //! A machine with nothing but a shell, as the rest of the program knows machines.
 
 use super::about;
-use super::line::{NoAnswer, ShellAnswer, ShellLine, lost, unanswered};
+use super::line::{NoAnswer, ShellAnswer, ShellLine, digits, lost, unanswered};
 use super::mounts::LINUX;
 use super::owner::only_root_renames;
 use super::program::{self, Timer};
-use super::things::{AsksPath, ShellReads};
+use super::things::{AsksPath, ShellReads, file_name};
 use super::{mounts, quoted, quoted_all, room};
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
@@ -44,6 +44,8 @@ pub struct ShellHost {
     /// Name of the system, as `uname -s` says.
     system: String,
     about: Vec<Fact>,
+    /// What tells it from others that are reached by the same name.
+    machine: String,
     timer: Timer,
     root: bool,
     /// Directory of a program's outputs while it runs; `None` if no run goes on.
@@ -54,12 +56,6 @@ pub struct ShellHost {
     /// Command that removes what is left on it.
     cleaned_by: String,
     user_commands: UserCommands,
-}
-
-/// Digits that nothing which a command prints can hold.
-fn digits() -> Result<String, HostError> {
-    let here = LocalHost::new(Arc::new(|_| ()));
-    Ok(format!("{}{}", here.nonce()?, here.nonce()?))
 }
 
 impl ShellHost {
@@ -79,6 +75,8 @@ impl ShellHost {
         let root = said("id -u")? == "0";
         let timer = Timer::of(&said(program::TIMER)?)
             .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
+        // BSD and small systems have no such file.
+        let machine = said("uname -n; cat /etc/machine-id 2> /dev/null || :")?;
         let about = about::facts(&said(&about::script())?, &timer);
         line.wait_for_ever();
         Ok(Self {
@@ -86,6 +84,7 @@ impl ShellHost {
             line: Mutex::new(Some(line)),
             system,
             about,
+            machine: machine.split_whitespace().collect::<Vec<_>>().join(" "),
             timer,
             root,
             work: Mutex::default(),
@@ -94,6 +93,12 @@ impl ShellHost {
             cleaned_by: about::cleaned_by(way),
             user_commands: UserCommands::default(),
         })
+    }
+
+    /// What tells it from others that are reached by the same name: its own name, and the id that its system was given
+    /// when it was installed.
+    pub fn machine(&self) -> &str {
+        &self.machine
     }
 
     /// Facts on it, for the record.
@@ -589,11 +594,4 @@ impl Host for ShellHost {
     fn nonce(&self) -> Result<String, HostError> {
         LocalHost::new(Arc::new(|_| ())).nonce()
     }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }

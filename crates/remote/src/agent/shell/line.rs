@@ -12,10 +12,17 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stackrace_base::event::{again, shell};
 use stackrace_machine::host::process::{Process, Streams};
-use stackrace_machine::host::{HostError, argv};
+use stackrace_machine::host::{Host, HostError, argv, local::LocalHost};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::Arc;
+
+/// Digits for a line, which nothing that a command prints can hold.
+pub(super) fn digits() -> Result<String, HostError> {
+    let here = LocalHost::new(Arc::new(|_| ()));
+    Ok(format!("{}{}", here.nonce()?, here.nonce()?))
+}
 
 /// Most bytes of one line of an answer that are read at a time.
 const PIECE_MAX: u64 = 64 << 10;
@@ -122,7 +129,8 @@ impl ShellLine {
         // One word of any login shell after another, csh included; with -s the words behind are no
         // file, and show whose shell it is.
         let command = argv(words(way, &format!("exec sh -s {name}")));
-        let process = Process::start(&command, Path::new("/"), Streams::Pipes);
+        // Here: the words for ssh may name a key by a relative path.
+        let process = Process::start(&command, Path::new("."), Streams::Pipes);
         let mut process = process.map_err(SshError::Here)?;
         let (input, output, errors) = process.pipes().ok_or_else(|| SshError::Ended {
             to: way.to.clone(),

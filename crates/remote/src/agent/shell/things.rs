@@ -121,6 +121,12 @@ pub(super) fn read_below(text: &str) -> Result<Option<PathBuf>, TooMuch> {
     }
 }
 
+/// The last part of a path.
+pub(super) fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -68,6 +68,24 @@ fn way(base: &Path, script: &str, stop: StopAsked) -> Way {
     }
 }
 
+/// A key is named as the user sees it.
+#[test]
+fn the_command_for_ssh_begins_where_the_user_is() {
+    for shell in [false, true] {
+        let base = tempfile::tempdir().unwrap();
+        let seen = base.path().join("seen");
+        let script = format!("pwd -P > '{}'; exit 1", seen.display());
+        let way = way(base.path(), &script, StopAsked::default());
+        let failed = match shell {
+            true => crate::agent::shell::ShellHost::connect(&way).is_err(),
+            false => Remote::connect(&way, &Router::new(Duration::ZERO), 1).is_err(),
+        };
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let seen = std::fs::read_to_string(&seen).unwrap();
+        assert!(failed && seen.trim() == here.to_str().unwrap(), "{seen}");
+    }
+}
+
 /// Logins that say nothing, half a line, everything back, or a word now and then; and one that becomes silent where
 /// the program is to be copied.
 const LOGINS: [&str; 5] = [

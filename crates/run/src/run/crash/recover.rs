@@ -62,8 +62,10 @@ impl Round<'_> {
         let (recovery, found) = match back {
             Ok(standing) => {
                 let broken = |error: String| Broken(format!("after cut {}: {error}", cut.number));
-                let (checked, opening) = self.check(&standing, promised, cut).map_err(broken)?;
+                let checked = self.check(&standing, promised, cut);
+                // Whatever was found: what stands must not outlive this.
                 let down = standing.tear_down(&site);
+                let (checked, opening) = checked.map_err(broken)?;
                 down.map_err(|error| broken(error.to_string()))?;
                 repair.extend(opening.repair);
                 let recovery = Recovery {
@@ -116,6 +118,8 @@ impl Round<'_> {
         let began = self.executor.clock.now_ns();
         let configuration = &self.executor.study.configurations[self.order.configuration];
         let found = configuration.workloads[cut.workload].found_after_cut(&directory);
+        // Not looked at is not lost: the cut does not count, and is made again.
+        let found = found.map_err(|error| error.to_string())?;
         let remains = Remains::open(&directory, promised, found);
         let refused = remains.refused().map(str::to_owned);
         let repair = remains.repair().to_vec();
@@ -166,6 +170,7 @@ impl LocalExecutor<'_> {
             seed: self.study.seed ^ u64::from(round),
             wipe: &self.wipe,
             undo: stacks::undo_kinds(),
+            interrupt: Some(&*self.interrupt),
         }
     }
 }

@@ -306,6 +306,18 @@ fn stacks_that_stand_together_do_not_set_the_machine() {
         let said = errors[0].to_string();
         assert!(said.contains("sysctl sets the whole machine"), "{said}");
     }
+    // A parameter of the module of ZFS holds for all pools.
+    for (setting, alone) in [("arc-max = \"{size}\"", false), ("ashift = 12", true)] {
+        let text = format!(
+            "[factors]\nsize = [\"64 MiB\", \"1 GiB\"]\n[[stack]]\nloop = {{ size = \"{{size}}\" }}\n[[stack]]\n\
+             zpool = {{ {setting} }}\n[[stack]]\ndataset = {{}}\n[[workload]]\nfiles = {{ count = 10 }}\n\
+             [trial]\nprovision = \"once\"\n"
+        );
+        let read = parse("t.toml", text.as_bytes(), &Kinds::real());
+        let said = read.map_or_else(|errors| errors[0].to_string(), |_| String::new());
+        let refused = said.contains("zpool sets the whole machine");
+        assert_eq!(!refused, alone, "{said}");
+    }
 }
 
 #[test]
