@@ -1,6 +1,7 @@
 //! Names of files: each part replaced by a keyed hash of the same length.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::columns::{Bytes, put};
 
@@ -94,9 +95,10 @@ impl Names {
         Ok(number)
     }
 
-    /// Appends the names from a number on.
-    pub(super) fn put_from(&self, first: u32, out: &mut Vec<u8>) {
-        let new = self.entries.get(first as usize..).unwrap_or_default();
+    /// Appends the names of these numbers.
+    pub(super) fn put(&self, numbers: Range<u32>, out: &mut Vec<u8>) {
+        let numbers = numbers.start as usize..numbers.end as usize;
+        let new = self.entries.get(numbers).unwrap_or_default();
         put(out, new.len() as u64);
         for (parent, part) in new {
             put(out, u64::from(*parent));
