@@ -381,7 +381,9 @@ impl WorkerPool<'_> {
                 // `clone` reports EAGAIN at the limit of processes; the same word where no errno
                 // came.
                 let errno = refused.unwrap_or(Errno::AGAIN);
-                refusal(watch.ops[0], self.root, errno, detail)
+                // The threads of a replay count their calls elsewhere, and name no kinds here.
+                let op = watch.ops.first().copied().unwrap_or(Op::Open);
+                refusal(op, self.root, errno, detail)
             })?;
             Ok((clock, cpu, reports))
         })
