@@ -11,6 +11,8 @@ use stackrace_machine::host::process;
 const GROUPS: &str = "/sys/fs/cgroup";
 /// Deepest group that is looked at.
 const DEEPEST: usize = 8;
+/// Ends of names of units that have processes: a name with none of them means a service, as for systemctl.
+const KINDS: [&str; 6] = [".service", ".scope", ".slice", ".socket", ".mount", ".swap"];
 
 /// An application, by what is known of it.
 #[derive(Debug, Clone)]
@@ -56,7 +58,7 @@ impl Target {
 
 /// Processes in the group of a unit, and in the groups below it.
 fn in_groups(root: &Path, unit: &str) -> Vec<u32> {
-    let named = match unit.contains('.') {
+    let named = match KINDS.iter().any(|kind| unit.ends_with(kind)) {
         true => unit.to_owned(),
         false => format!("{unit}.service"),
     };
@@ -104,6 +106,10 @@ mod tests {
         assert_eq!(found, [10, 11, 12]);
         assert_eq!(in_groups(root.path(), "db.service").len(), 3);
         assert!(in_groups(root.path(), "none").is_empty());
+        // A point in a name is no end of one.
+        group("system.slice/php8.2-fpm.service", "14\n");
+        assert_eq!(in_groups(root.path(), "php8.2-fpm"), [14]);
+        assert_eq!(in_groups(root.path(), "system.slice").len(), 5);
     }
 
     #[test]
