@@ -31,6 +31,10 @@ impl NoKernelSide {
         match *self {}
     }
 
+    pub(super) fn forget_gone(&mut self) {
+        match *self {}
+    }
+
     pub(super) fn leave(&mut self) {
         match *self {}
     }

@@ -236,8 +236,12 @@ fn key() -> Result<NameKey, Failure> {
 
 fn unwritten(output: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
-        Failure::unable(format!("could not write {}: {error}", output.shown()))
-            .next("free space there, or name another file with -o")
+        let next = match error {
+            TraceError::System(_) => "free space there, or name another file with -o",
+            // Room is not what it lacks: a part would be longer than readers take.
+            _ => "name a directory further below, which has fewer names",
+        };
+        Failure::unable(format!("could not write {}: {error}", output.shown())).next(next)
     }
 }
 
@@ -362,6 +366,7 @@ impl Going<'_> {
             let now = SystemClock.now_ns();
             if now.saturating_sub(looked) >= LIMITS_LOOK_NS {
                 looked = now;
+                self.side.forget_gone();
                 if let Some(stopped) = self.limit(now) {
                     return Ok(stopped);
                 }
