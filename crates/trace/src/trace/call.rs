@@ -19,7 +19,7 @@ pub enum Class {
     Space,
     /// Mapping files into memory.
     Map,
-    /// Calls to storage that are seen, and cannot be replayed: io_uring, aio, copies between files.
+    /// Calls to storage that are seen, and cannot be replayed: io_uring, aio, msync, copies between files.
     Uncovered,
     /// Everything else that a thread waited in.
     Wait,
@@ -89,7 +89,7 @@ codes! {
     6 Fdatasync "fdatasync" Sync,
     7 SyncRange "sync_file_range" Sync,
     8 SyncFs "syncfs" Sync,
-    9 SyncMap "msync" Sync,
+    9 SyncMap "msync" Uncovered,
     10 Open "open" Open,
     11 Close "close" Open,
     12 Seek "lseek" Look,
@@ -238,6 +238,14 @@ const fn still(code: Code, name: u8, kept: [u8; 3], numbers: [u16; 2]) -> Call {
     }
 }
 
+/// `creat`, whose flags are in its name: for writing, made, emptied (open(2), on every architecture that has it).
+const fn creat(numbers: [u16; 2]) -> Call {
+    Call {
+        implied: 0o1101,
+        ..named(Code::Open, 1, false, [0, 2, 0], numbers)
+    }
+}
+
 /// A call on two names.
 const fn two(code: Code, names: [u8; 2], at: bool, flags: u8, numbers: [u16; 2]) -> Call {
     let role = Role {
@@ -296,7 +304,7 @@ const CALLS: &[Call] = &[
     always(Code::SyncFs, [162, 81]),
     always(Code::SyncMap, [26, 227]),
     named(Code::Open, 1, false, [0, 3, 2], [2, NONE]),
-    named(Code::Open, 1, false, [0, 2, 0], [85, NONE]),
+    creat([85, NONE]),
     named(Code::Open, 2, true, [0, 4, 3], [257, 56]),
     // openat2 has its flags in memory, which is not read.
     named(Code::Open, 2, true, [0, 0, 0], [437, 437]),
