@@ -1,6 +1,8 @@
 //! `stackrace record` as the real program: planted calls, known shares, ends of every kind, refusals.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+mod whole;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -61,18 +63,6 @@ while time.monotonic() < end:
     assert os.pwrite(f, b'x' * 4096, 0) == 4096
     time.sleep(0.0005)
 print('unharmed')
-";
-
-/// Starts and ends more processes than the kernel side has places for, and writes in the last one.
-const FORKS: &str = "
-import os, sys
-for i in range(18000):
-    if os.fork() == 0: os._exit(0)
-    os.wait()
-if os.fork() == 0:
-    os.write(os.open(sys.argv[1] + '/last', os.O_WRONLY | os.O_CREAT), b'x' * 100)
-    os._exit(0)
-os.wait()
 ";
 
 pub(super) fn able() -> Ground {
@@ -458,31 +448,6 @@ fn what_cannot_be_recorded_is_refused_and_leaves_no_file() {
     taken.ended(3).err_has("is there already");
 }
 
-fn processes_that_ended_make_room_for_others() {
-    let ground = able();
-    recorded(&ground, FORKS, "app.trace");
-    let info = info(&ground, "app.trace");
-    assert_eq!(info["ending"]["not_followed"], 0, "{info}");
-    assert_eq!(class(&info, "write"), (1, 0, 100));
-}
-
-fn a_command_keeps_its_language() {
-    let ground = able();
-    let words = [
-        "record",
-        "--below",
-        "data",
-        "--",
-        "sh",
-        "-c",
-        "echo in $LC_ALL",
-    ];
-    let mut program = ground.program(&words);
-    let said = Said::of(&program.env("LC_ALL", "de_DE.UTF-8").output().unwrap());
-    said.ended(0);
-    assert!(said.out.contains("in de_DE.UTF-8"), "{}", said.out);
-}
-
 fn a_command_that_a_signal_ends_is_not_said_to_go_on() {
     let ground = able();
     let words = ["record", "--below", "data", "--", "sh", "-c", "kill -9 $$"];
@@ -540,7 +505,8 @@ fn the_compiled_kernel_side_is_that_of_its_source() {
 }
 
 pub(super) fn tests() -> Vec<needs::Test> {
-    needs::tests![
+    let more = whole::tests();
+    let own = needs::tests![
         every_planted_call_is_recorded_and_no_other,
         the_critical_path_has_the_shares_that_were_planted,
         a_recorder_that_is_killed_leaves_the_application_and_the_kernel_alone,
@@ -549,10 +515,9 @@ pub(super) fn tests() -> Vec<needs::Test> {
         a_disk_that_fills_up_ends_the_recording_and_keeps_it,
         what_costs_too_much_is_no_longer_recorded,
         what_cannot_be_recorded_is_refused_and_leaves_no_file,
-        processes_that_ended_make_room_for_others,
-        a_command_keeps_its_language,
         a_command_that_a_signal_ends_is_not_said_to_go_on,
         without_rights_it_is_refused_with_what_to_do,
         the_compiled_kernel_side_is_that_of_its_source,
-    ]
+    ];
+    own.into_iter().chain(more).collect()
 }

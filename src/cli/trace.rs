@@ -15,7 +15,7 @@ use super::terminal::{columns, print_data, say};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_show::report::table;
 use stackrace_trace::trace::{
-    Bound, Class, Ending, SharedSyncs, Spent, Summary, TraceError, TraceReader, cut,
+    Bound, Class, Ending, REPLAYED_MAX, SharedSyncs, Spent, Summary, TraceError, TraceReader, cut,
 };
 
 /// Share of the critical path that waits for others from which the elapsed time says little of storage.
@@ -82,7 +82,7 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
     let from = time("from", from)?;
     let to = to.map(|to| time("to", to)).transpose()?.unwrap_or(u64::MAX);
     if to <= from {
-        return Err(Failure::usage("--to lies before --from").next("give a later --to"));
+        return Err(Failure::usage("--to is not behind --from").next("give a later --to"));
     }
     let reader = reader(file)?;
     let unwritten = |error: std::io::Error| {
@@ -217,6 +217,31 @@ fn shared_words(shared: &SharedSyncs) -> Option<String> {
     })
 }
 
+/// What is not in the trace, or not in a replay of it.
+fn left_out(summary: &Summary) -> Vec<String> {
+    let ending = &summary.ending;
+    let mut found = Vec::new();
+    if ending.operations > REPLAYED_MAX {
+        found.push(format!(
+            "too long for a replay, which makes at most {} operations: record a shorter time",
+            unit::count(REPLAYED_MAX)
+        ));
+    }
+    if summary.links_out > 0 {
+        found.push(format!(
+            "out of the directory lead: {}; what is behind them is not recorded",
+            unit::counted(summary.links_out as usize, "link")
+        ));
+    }
+    if ending.elsewhere > 0 {
+        found.push(format!(
+            "made elsewhere on the file system: {}; if they are the application's data, name the directory (--below) as it does",
+            unit::counted(ending.elsewhere as usize, "file")
+        ));
+    }
+    found
+}
+
 /// What a reader must know about the bound.
 fn remarks(summary: &Summary) -> Vec<String> {
     let (ending, spent) = (&summary.ending, &summary.bound.spent);
@@ -247,6 +272,7 @@ fn remarks(summary: &Summary) -> Vec<String> {
         ));
     }
     found.push(coverage);
+    found.extend(left_out(summary));
     let mut lost = format!("lost: {} of {} events", ending.lost, ending.events);
     if ending.lost_share() > LOST {
         lost.push_str(": too many, the bound may be wrong");

@@ -20,13 +20,13 @@ use stackrace_machine::host::{Host, MountInfo};
 use stackrace_machine::observe::Snapshot;
 use stackrace_trace::trace::{
     Above, Compiler, DeviceTotal, Ending, NameKey, Operation, RawEvent, Recorded, StopReason,
-    TraceError, TraceOrigin, TraceWriter,
+    THREADS_MAX, TraceError, TraceOrigin, TraceWriter,
 };
 
 use super::able::KernelSeen;
 use super::counts::Counts;
 use super::kernel::KernelSide;
-use super::target::Target;
+use super::target::{Target, sees};
 use super::tree;
 
 /// Time between two looks at the ring, and between two looks at the limits.
@@ -36,6 +36,8 @@ const LIMITS_LOOK_NS: u64 = 100_000_000;
 const EVENTS: usize = 16 << 10;
 /// Free space that the file system of the trace keeps.
 const RESERVE: u64 = 64 << 20;
+/// Threads that end a recording: a trace takes no more than these and those that still begin in a full ring.
+const THREADS: u64 = THREADS_MAX as u64 - (128 << 10);
 /// Processor time that looking at an event takes, and sending it, ns: a million calls of `getppid`, and of `pread`, on two
 /// processors of an AMD EPYC took 0.31 and 0.77 µs more each.
 const HANDLED_NS: u64 = 310;
@@ -109,6 +111,7 @@ pub fn record(
         let why = format!("--below {} is no directory", request.below.shown());
         return Err(Failure::usage(why).next("name the directory with the application's data"));
     }
+    sees(&processes, &below)?;
     let mount = LocalHost::new(Arc::new(|_| ())).mount_of(&below);
     let mount = mount.map_err(|error| Failure::unable(error.to_string()))?;
     let output = Output::make(&request.output, &below)?;
@@ -188,6 +191,16 @@ fn device(mount: &MountInfo) -> u32 {
     major << 20 | minor
 }
 
+/// The names by which an application may know the directory: without links, and as it was typed.
+fn names_of(below: &Path, typed: &Path) -> Vec<Vec<u8>> {
+    let typed = std::path::absolute(typed).ok();
+    let typed = typed.filter(|typed| typed != below);
+    let names = std::iter::once(below.to_owned()).chain(typed);
+    names
+        .map(|name| name.into_os_string().into_encoded_bytes())
+        .collect()
+}
+
 /// The directories that a directory stands in; one that cannot be asked is left out.
 fn above(directory: &Path) -> Vec<Above> {
     let host = LocalHost::new(Arc::new(|_| ()));
@@ -256,8 +269,9 @@ fn record_into(
 ) -> Result<Recording, Failure> {
     let unwritten = unwritten(&request.output);
     let recorded = Recorded {
-        directory: below.as_os_str().as_bytes().to_vec(),
+        directories: names_of(below, &request.below),
         device: device(mount),
+        subvolumes: mount.file_system == "btrfs",
         above: above(below),
         began: 0,
         architecture,
@@ -371,6 +385,9 @@ impl Going<'_> {
                     return Ok(stopped);
                 }
             }
+            if self.compiler.threads() >= THREADS {
+                return Ok(StopReason::Threads);
+            }
             if interrupt.raised() {
                 return Ok(StopReason::Interrupted);
             }
@@ -448,6 +465,7 @@ impl Going<'_> {
             lost: counts.lost,
             not_followed: counts.not_followed,
             unresolved: self.compiler.unresolved(),
+            elsewhere: self.compiler.elsewhere(),
             cost_ns: cost_ns(counts),
             processor_ns: counts.processor_ns,
             elapsed_ns,

@@ -1,10 +1,11 @@
 //! Which processes are recorded.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use stackrace_base::failure::Failure;
-use stackrace_base::unit::signs;
+use stackrace_base::unit::{ShownPath, signs};
 use stackrace_machine::host::process;
 
 /// Where the units of systemd have their groups.
@@ -54,6 +55,35 @@ impl Target {
             Self::Command(_) => Ok(Vec::new()),
         }
     }
+}
+
+/// Checks that the directory is the same one for each process: in a container or a changed root its name means another
+/// one, or none, and calls on it would not be found.
+///
+/// # Errors
+/// A process sees other directories.
+pub(super) fn sees(processes: &[u32], below: &Path) -> Result<(), Failure> {
+    let named = |about: std::fs::Metadata| (about.dev(), about.ino());
+    let Ok(own) = std::fs::metadata(below).map(named) else {
+        return Ok(());
+    };
+    for process in processes {
+        let root = PathBuf::from(format!("/proc/{process}/root"));
+        // One that is gone meanwhile sees nothing any more.
+        if std::fs::metadata(&root).is_err() {
+            continue;
+        }
+        let seen = root.join(below.strip_prefix("/").unwrap_or(below));
+        // A link in it would be followed from our root; `below` has none here, and there it is another directory.
+        if std::fs::metadata(&seen).map(named).ok() != Some(own) {
+            return Err(Failure::unable(format!(
+                "process {process} does not see {}: it is in a container, or in another root",
+                below.shown()
+            ))
+            .next("record an application that runs on the machine itself, or run it there for the recording"));
+        }
+    }
+    Ok(())
 }
 
 /// Processes in the group of a unit, and in the groups below it.

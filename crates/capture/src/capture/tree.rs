@@ -54,7 +54,11 @@ pub(super) fn named(directory: &Path, compiler: &mut Compiler) -> Result<Tree, F
             };
             let is_directory = kind == EntryKind::Directory;
             let name = entry.file_name();
-            let path = compiler.entry(parent, name.as_bytes(), about.ino(), is_directory);
+            // Its number may be that of another file here: roots of file systems and of subvolumes are often alike.
+            let path = match about.dev() == root.dev() {
+                true => compiler.entry(parent, name.as_bytes(), about.ino(), is_directory),
+                false => compiler.foreign(parent, name.as_bytes()),
+            };
             let path = path.ok_or_else(|| {
                 Failure::refused(format!(
                     "{} has more names than a trace takes",
@@ -123,8 +127,9 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", home.path().join("out")).unwrap();
         let mut compiler = Compiler::new(
             Recorded {
-                directory: home.path().as_os_str().as_bytes().to_vec(),
+                directories: vec![home.path().as_os_str().as_bytes().to_vec()],
                 device: 1,
+                subvolumes: false,
                 above: Vec::new(),
                 began: 0,
                 architecture: 0,

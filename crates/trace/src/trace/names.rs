@@ -1,6 +1,6 @@
 //! Names of files: each part replaced by a keyed hash of the same length.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::columns::{Bytes, put};
@@ -120,6 +120,15 @@ impl Names {
     }
 }
 
+/// Why a path has no name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoName {
+    /// It leaves the directory.
+    Leaves,
+    /// There are more names than a trace takes, or a part is none.
+    Full,
+}
+
 /// Real names as they become hashed ones.
 #[derive(Debug)]
 pub(super) struct Hashing {
@@ -160,17 +169,23 @@ impl Hashing {
         Some(number)
     }
 
-    /// The number of a path that begins in a directory; `..` leaves one, but never the recorded directory.
-    pub(super) fn path(&mut self, from: u32, path: &[u8]) -> Option<u32> {
+    /// The number of a path that begins in a directory; neither `..` nor one of these links leads out of the recorded one.
+    pub(super) fn path(
+        &mut self,
+        from: u32,
+        path: &[u8],
+        leaving: &HashSet<u32>,
+    ) -> Result<u32, NoName> {
         let mut at = from;
         for part in path.split(|byte| *byte == b'/') {
             at = match part {
                 b"" | b"." => at,
-                b".." => self.names.last(at)?.0,
-                part => self.part(at, part)?,
+                _ if leaving.contains(&at) => return Err(NoName::Leaves),
+                b".." => self.names.last(at).ok_or(NoName::Leaves)?.0,
+                part => self.part(at, part).ok_or(NoName::Full)?,
             };
         }
-        Some(at)
+        Ok(at)
     }
 }
 
@@ -191,17 +206,21 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    fn path(hashing: &mut Hashing, path: &[u8]) -> Result<u32, NoName> {
+        hashing.path(ROOT, path, &HashSet::new())
+    }
+
     #[test]
     fn names_keep_their_length_and_tell_nothing() {
         let mut hashing = Hashing::new(NameKey([7; 32]));
-        let number = hashing.path(ROOT, b"base/5/pg_internal.init").unwrap();
+        let number = path(&mut hashing, b"base/5/pg_internal.init").unwrap();
         let parts = hashing.names.parts(number);
         let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
         assert_eq!(lengths, [4, 1, 16]);
         assert!(parts[0] != b"base" && parts[2] != b"pg_internal.init");
         assert_eq!(
-            hashing.path(ROOT, b"./base//5/../5/pg_internal.init"),
-            Some(number)
+            path(&mut hashing, b"./base//5/../5/pg_internal.init"),
+            Ok(number)
         );
     }
 
@@ -209,7 +228,7 @@ mod tests {
     fn another_key_gives_other_names() {
         let named = |key| {
             let mut hashing = Hashing::new(NameKey([key; 32]));
-            let number = hashing.path(ROOT, b"a-rather-long-name").unwrap();
+            let number = path(&mut hashing, b"a-rather-long-name").unwrap();
             hashing.names.parts(number).concat()
         };
         assert_ne!(named(1), named(2));
@@ -220,7 +239,7 @@ mod tests {
         let mut hashing = Hashing::new(NameKey([7; 32]));
         let all: Vec<u32> = (1..=255)
             .filter(|byte| ![b'/', b'.'].contains(byte))
-            .map(|byte| hashing.path(ROOT, &[byte]).unwrap())
+            .map(|byte| path(&mut hashing, &[byte]).unwrap())
             .collect();
         let names: BTreeSet<Vec<u8>> = all
             .iter()
@@ -232,7 +251,7 @@ mod tests {
     #[test]
     fn a_path_never_leaves_the_directory() {
         let mut hashing = Hashing::new(NameKey([7; 32]));
-        assert_eq!(hashing.path(ROOT, b"a/../../etc"), None);
+        assert_eq!(path(&mut hashing, b"a/../../etc"), Err(NoName::Leaves));
         let mut names = Names::default();
         for part in [&b".."[..], b".", b"", b"a/b", b"a\0"] {
             assert!(names.add(ROOT, part).is_err());

@@ -29,8 +29,9 @@ pub(crate) struct WrittenTrace {
 impl WrittenTrace {
     pub(crate) fn new() -> Self {
         let recorded = Recorded {
-            directory: b"/data".to_vec(),
+            directories: vec![b"/data".to_vec()],
             device: 1,
+            subvolumes: false,
             above: Vec::new(),
             began: 0,
             architecture: 0,
@@ -325,6 +326,8 @@ fn a_trace_that_a_replay_would_not_be_like_is_refused_with_the_reason() {
         why.contains("of its time on storage can be replayed"),
         "{why}"
     );
+    let why = other(&|trace| trace.call(Code::SyncMap, 0, 13 * MS, |sync| sync.duration = 90 * MS));
+    assert!(why.contains("msync"), "{why}");
     let why = other(&|trace| {
         trace.call(Code::Map, 0, 13 * MS, |map| {
             (map.handle, map.length, map.flags) = (1, 8 << 20, 3 | 1 << 32);

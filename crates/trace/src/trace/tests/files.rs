@@ -9,7 +9,8 @@ use super::{origin, read, written};
 
 fn names() -> Names {
     let mut hashing = Hashing::new(NameKey([1; 32]));
-    hashing.path(ROOT, b"a/b").unwrap();
+    let a = hashing.part(ROOT, b"a").unwrap();
+    hashing.part(a, b"b").unwrap();
     hashing.names
 }
 
