@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use super::{able, class, info, python, recorded};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{able, class, info, pause, python, recorded};
 use crate::support::{Said, quietly};
 use stackrace_test_needs as needs;
 
@@ -108,6 +110,40 @@ fn names_lead_where_they_lead_for_the_application() {
     assert!(!replayed.out.contains("results differ"), "{}", replayed.out);
 }
 
+/// Makes its data durable when it is asked to end, as a database does.
+const LAST: &str = "
+import os, signal, sys, time
+f = os.open(sys.argv[1] + '/f', os.O_RDWR | os.O_CREAT)
+def last(*_):
+    time.sleep(0.3)
+    os.fsync(f)
+    os._exit(0)
+signal.signal(signal.SIGINT, last)
+os.write(f, b'x' * 100)
+time.sleep(60)
+";
+
+fn the_last_calls_of_a_command_that_ends_by_the_same_ctrl_c_are_recorded() {
+    let ground = able();
+    let (python, data) = (python(), ground.path().join("data"));
+    let data = data.to_str().unwrap();
+    let words = [
+        "record", "--below", "data", "--cost", "1000 %", "--", &python, "-c", LAST, data,
+    ];
+    let mut program = ground.program(&words);
+    std::os::unix::process::CommandExt::process_group(&mut program, 0);
+    let recorder = program.stdout(Stdio::piped()).spawn().unwrap();
+    let file = ground.path().join("data/f");
+    while fs::metadata(&file).map_or(0, |about| about.len()) == 0 {
+        pause(10);
+    }
+    kill_process_group(Pid::from_child(&recorder), Signal::INT).unwrap();
+    let said = Said::of(&recorder.wait_with_output().unwrap());
+    said.ended(0);
+    assert!(!said.out.contains("goes on"), "{}", said.out);
+    assert_eq!(class(&info(&ground, "app.trace"), "sync"), (1, 0, 0));
+}
+
 #[expect(clippy::disallowed_methods, reason = "an application is a process")]
 fn an_application_that_sees_other_directories_is_refused() {
     let ground = able();
@@ -131,6 +167,7 @@ pub(super) fn tests() -> Vec<needs::Test> {
         processes_that_ended_make_room_for_others,
         a_command_keeps_its_language,
         names_lead_where_they_lead_for_the_application,
+        the_last_calls_of_a_command_that_ends_by_the_same_ctrl_c_are_recorded,
         an_application_that_sees_other_directories_is_refused,
     ]
 }

@@ -125,6 +125,13 @@ impl KernelSide {
         let _ = self.watched.remove(&process);
     }
 
+    /// Whether a process is followed.
+    pub(super) fn follows(&self, process: u32) -> bool {
+        self.watched
+            .get(&process, 0)
+            .is_ok_and(|how| how == FOLLOWED)
+    }
+
     /// Whether a process that is followed still runs.
     pub(super) fn follows_some(&self) -> bool {
         let mut all = self.watched.iter();

@@ -27,6 +27,10 @@ impl NoKernelSide {
         match *self {}
     }
 
+    pub(super) fn follows(&self, _: u32) -> bool {
+        match *self {}
+    }
+
     pub(super) fn follows_some(&self) -> bool {
         match *self {}
     }

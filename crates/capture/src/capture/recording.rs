@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stackrace_base::failure::Failure;
+use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
@@ -32,6 +32,10 @@ use super::tree;
 /// Time between two looks at the ring, and between two looks at the limits.
 const LOOK: Duration = Duration::from_millis(5);
 const LIMITS_LOOK_NS: u64 = 100_000_000;
+/// Looks for processes that are not followed yet, which one or two of them end.
+const LOOKS_MAX: u32 = 100;
+/// Time that a command has to end by the same Ctrl-C.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// Most events that are taken between two looks at the limits.
 const EVENTS: usize = 16 << 10;
 /// Free space that the file system of the trace keeps.
@@ -119,7 +123,6 @@ pub fn record(
     let kept = record_into(
         request,
         architecture,
-        &processes,
         (&below, &mount),
         output.file,
         interrupt,
@@ -261,7 +264,6 @@ fn unwritten(output: &Path) -> impl Fn(TraceError) -> Failure {
 fn record_into(
     request: &Request,
     architecture: usize,
-    processes: &[u32],
     (below, mount): (&Path, &MountInfo),
     file: File,
     interrupt: &Interrupt,
@@ -278,7 +280,14 @@ fn record_into(
     };
     let mut compiler = Compiler::new(recorded, key()?);
     // The tree before the kernel side: a long walk must not fill the ring.
-    let (entries, resident) = tree::named(below, &mut compiler)?;
+    let going_on = || match interrupt.raised() {
+        true => Err(Failure::new(
+            FailureKind::Remote(INTERRUPTED),
+            "stopped while the tree was read: nothing was recorded",
+        )),
+        false => Ok(()),
+    };
+    let (entries, resident) = tree::named(below, &mut compiler, &going_on)?;
     let mut writer =
         TraceWriter::new(BufWriter::new(file), &origin(request, mount)).map_err(&unwritten)?;
     writer
@@ -287,6 +296,8 @@ fn record_into(
     writer.resident(&resident).map_err(&unwritten)?;
     drop((entries, resident));
     let mut side = KernelSide::load(architecture, device(mount))?;
+    // A command that nobody waits for any more is not started.
+    going_on()?;
     let before = Snapshot::take(&request.devices);
     let began = SystemClock.now_ns();
     compiler.begin(began);
@@ -294,8 +305,9 @@ fn record_into(
         Target::Command(words) => Some(start(words, &mut side)?),
         _ => None,
     };
-    // Last: from here on events arrive.
-    follow(processes, &mut side)?;
+    // Last: from here on events arrive. Asked again: the walk may have taken minutes.
+    let running = || request.target.processes().unwrap_or_default();
+    until_nothing_new(running, |process| follow(process, &mut side))?;
     let mut going = Going {
         request,
         side,
@@ -325,16 +337,36 @@ fn record_into(
     })
 }
 
-/// Follows processes that run.
-fn follow(processes: &[u32], side: &mut KernelSide) -> Result<(), Failure> {
-    for process in processes {
-        side.follow(*process)?;
-        // One that ended before it was followed never tells of its end.
-        if !process::runs(*process) {
-            side.unfollow(*process);
+/// Follows all that run until a look finds none that was not followed: what is followed brings its children itself, and
+/// who was not yet may have started some.
+fn until_nothing_new(
+    running: impl Fn() -> Vec<u32>,
+    mut follow: impl FnMut(u32) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    for _ in 0..LOOKS_MAX {
+        let mut new = false;
+        for process in running() {
+            new |= follow(process)?;
+        }
+        if !new {
+            break;
         }
     }
     Ok(())
+}
+
+/// Follows a process that runs. Returns false if it was followed already, or has ended.
+fn follow(process: u32, side: &mut KernelSide) -> Result<bool, Failure> {
+    if side.follows(process) {
+        return Ok(false);
+    }
+    side.follow(process)?;
+    // One that ended before it was followed never tells of its end.
+    let runs = process::runs(process);
+    if !runs {
+        side.unfollow(process);
+    }
+    Ok(runs)
 }
 
 /// Starts a command that is followed from its first moment.
@@ -374,7 +406,7 @@ impl Going<'_> {
         mut command: Option<&mut Process>,
         interrupt: &Interrupt,
     ) -> Result<StopReason, TraceError> {
-        let mut looked = 0;
+        let (mut looked, mut asked) = (0, None);
         loop {
             let taken = self.take(EVENTS)?;
             let now = SystemClock.now_ns();
@@ -389,7 +421,15 @@ impl Going<'_> {
                 return Ok(StopReason::Threads);
             }
             if interrupt.raised() {
-                return Ok(StopReason::Interrupted);
+                asked = asked.or(Some(now));
+                // Ctrl-C at the terminal is for the command as well: its last calls are recorded, too.
+                let ends = command
+                    .as_mut()
+                    .is_some_and(|command| command.ended().is_none());
+                let waited = asked.map_or(0, |asked| now.saturating_sub(asked));
+                if !ends || waited >= ENDS_WITHIN.as_nanos() as u64 {
+                    return Ok(StopReason::Interrupted);
+                }
             }
             // A command that ended may have left others behind, which are waited for as well.
             let ended = command
@@ -491,4 +531,26 @@ fn cost_ns(counts: Counts) -> u64 {
         .handled
         .saturating_mul(HANDLED_NS)
         .saturating_add(counts.sent.saturating_mul(SENT_NS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn who_began_before_its_parent_was_followed_is_followed_too() {
+        let running = RefCell::new(vec![1, 2]);
+        let followed = RefCell::new(BTreeSet::new());
+        let follow = |process| {
+            // A child of 2, started just before that is followed: nothing tells of it.
+            if process == 2 && !followed.borrow().contains(&2) {
+                running.borrow_mut().push(3);
+            }
+            Ok(followed.borrow_mut().insert(process))
+        };
+        until_nothing_new(|| running.borrow().clone(), follow).unwrap();
+        assert_eq!(followed.into_inner(), BTreeSet::from([1, 2, 3]));
+    }
 }
