@@ -1,5 +1,7 @@
 //! The calls that are recorded: what each is named in a trace, and how the kernel side reads it.
 
+use super::raw::RawEvent;
+
 /// Class of an operation, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
@@ -193,6 +195,23 @@ pub(super) struct Call {
     pub(super) implied: u64,
     /// Numbers on x86-64 and arm64; `NONE` where there is no such call.
     numbers: [u16; 2],
+}
+
+impl Call {
+    /// What it does: a read or write at an offset of -1 is one at the position (preadv2(2)).
+    pub(super) fn at_position(&self, event: &RawEvent<'_>) -> Code {
+        let at_position = self.flags > 0 && event.argument(self.offset) == u64::MAX;
+        match self.code {
+            Code::ReadAt if at_position => Code::Read,
+            Code::WriteAt if at_position => Code::Write,
+            code => code,
+        }
+    }
+
+    /// Its flags are in memory, which is not read (`openat2`).
+    pub(super) fn hides_flags(&self) -> bool {
+        self.code == Code::Open && self.flags == 0 && self.implied == 0
+    }
 }
 
 /// Flag of calls on names that a link is not followed (`AT_SYMLINK_NOFOLLOW`, on every architecture of Linux).

@@ -288,9 +288,11 @@ impl Compiler {
         event: &RawEvent<'_>,
         out: &mut Vec<Operation>,
     ) -> Option<Operation> {
-        let (mut handle, mut path, mut second) = (0, 0, 0);
+        let (mut handle, mut path, mut second, mut made) = (0, 0, 0, false);
         let role = call.role;
+        let code = call.at_position(event);
         if role.opens && event.result >= 0 {
+            made = !self.inodes.contains_key(&event.inode);
             (handle, path) = self.opened(event)?;
         } else if role.name > 0 {
             let places = self.places(call, event);
@@ -303,11 +305,11 @@ impl Compiler {
             }
             self.moved(call.code, event, path, second);
         } else if role.descriptor > 0 {
-            handle = self.handle(call.code, event, out)?;
+            handle = self.handle(code, event, out)?;
         } else if role.closes {
             handle = self.files.get(&event.file).copied().flatten()?;
         }
-        let mut operation = self.operation(call.code, event);
+        let mut operation = self.operation(code, event);
         operation.handle = handle;
         operation.path = path;
         operation.second = second;
@@ -315,7 +317,13 @@ impl Compiler {
         operation.length = event.argument(call.length);
         operation.flags = event.argument(call.flags) | call.implied;
         let moved = event.result.max(0).unsigned_abs();
-        match call.code {
+        match code {
+            Code::Open if call.hides_flags() && handle > 0 => {
+                // Those of the open file: what made it is left out there.
+                let makes = if made { CREATE } else { 0 };
+                operation.flags = u64::from(event.flags) | makes;
+                operation.length = (event.mode & 0o777).into();
+            }
             Code::Read | Code::Write => {
                 operation.offset = event.position.saturating_sub(moved);
             }
@@ -324,7 +332,7 @@ impl Compiler {
         }
         // Several buffers: only their sum is known, by what was moved.
         let buffers = matches!(
-            call.code,
+            code,
             Code::Read | Code::ReadAt | Code::Write | Code::WriteAt
         );
         if buffers && call.length == 0 {

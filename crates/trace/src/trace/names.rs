@@ -12,7 +12,9 @@ const NAMES: usize = 4 << 20;
 const NAME_BYTES: usize = 128 << 20;
 /// Longest part of a name, and most parts of one.
 const PART: usize = 300;
-const DEEPEST: u16 = 1024;
+const DEEPEST: u16 = 256;
+/// Longest path below the directory (`PATH_MAX`): the kernel takes no longer one.
+const PATH: usize = 4095;
 /// Letters of hashed names: none that a file system forbids.
 const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
@@ -31,6 +33,8 @@ impl std::fmt::Debug for NameKey {
 pub struct Names {
     entries: Vec<(u32, Box<[u8]>)>,
     depths: Vec<u16>,
+    /// Lengths of the paths below the directory.
+    lengths: Vec<u16>,
     bytes: usize,
 }
 
@@ -39,6 +43,7 @@ impl Default for Names {
         Self {
             entries: vec![(0, Box::default()), (0, Box::default())],
             depths: vec![0, 0],
+            lengths: vec![0, 0],
             bytes: 0,
         }
     }
@@ -55,6 +60,12 @@ impl Names {
     pub fn last(&self, name: u32) -> Option<(u32, &[u8])> {
         let (parent, part) = self.entries.get(name as usize)?;
         (name > ROOT).then_some((*parent, part))
+    }
+
+    /// Length of its path below the directory, bytes.
+    pub fn length(&self, name: u32) -> usize {
+        let length = self.lengths.get(name as usize);
+        length.copied().map_or(0, usize::from)
     }
 
     /// The parts of a name below the directory.
@@ -79,6 +90,11 @@ impl Names {
             || part == b".."
             || part.len() > PART
             || depth > DEEPEST;
+        // A slash before each part but the first.
+        let length = self.length(parent) + usize::from(parent > ROOT) + part.len();
+        if length > PATH {
+            return Err(format!("a path is longer than {PATH} bytes"));
+        }
         if no_part || part.iter().any(|byte| [b'/', 0].contains(byte)) {
             return Err("a name leaves its directory, or is none".to_owned());
         }
@@ -92,6 +108,8 @@ impl Names {
         let number = self.count();
         self.entries.push((parent, part.into()));
         self.depths.push(depth);
+        // At most `PATH`.
+        self.lengths.push(length as u16);
         Ok(number)
     }
 
@@ -246,6 +264,23 @@ mod tests {
             .map(|number| hashing.names.parts(*number).concat())
             .collect();
         assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn no_path_is_longer_than_the_kernel_takes() {
+        let mut names = Names::default();
+        let mut at = ROOT;
+        for _ in 0..16 {
+            at = names.add(at, &[b'a'; 255]).unwrap();
+        }
+        // 16 parts and 15 slashes.
+        assert_eq!(names.length(at), PATH);
+        assert!(
+            names
+                .add(at, b"a")
+                .unwrap_err()
+                .contains("longer than 4095")
+        );
     }
 
     #[test]

@@ -278,6 +278,15 @@ fn what_a_replay_takes_is_the_tree_and_what_it_adds() {
     let cost = workload(&WrittenTrace::forking().kept(base.path())).cost();
     assert_eq!((cost.prepare_bytes, cost.disk_bytes), (100_000, 105_000));
     assert_eq!((cost.files, cost.measured_bytes), (3, Some(15_000)));
+    // What failed is tried again, where it may not fail.
+    for code in [Code::Allocate, Code::Write] {
+        let mut fails = WrittenTrace::forking();
+        fails.call(code, 1, 13 * MS, |fails| {
+            (fails.handle, fails.length, fails.result) = (2, 1 << 30, -28);
+        });
+        let cost = workload(&fails.kept(base.path())).cost();
+        assert!(cost.disk_bytes >= 100_000 + (1 << 30), "{code:?}");
+    }
     // A trace that says that it writes far behind everything is refused for lack of room, not tried.
     let mut huge = WrittenTrace::forking();
     huge.call(Code::Allocate, 0, 13 * MS, |allocate| {
@@ -334,8 +343,37 @@ fn a_trace_that_a_replay_would_not_be_like_is_refused_with_the_reason() {
         });
     });
     assert!(why.contains("writes through a mapping of 8 MiB"), "{why}");
+    let why = other(&|trace| {
+        trace.call(Code::WriteAt, 1, 13 * MS, |write| {
+            (write.handle, write.length, write.result, write.flags) = (2, 10, 10, 2);
+        });
+    });
+    assert!(why.contains("RWF_DSYNC"), "{why}");
+    let why = other(&|trace| trace.call(Code::SyncFs, 0, 90_000_000 * MS, |_| {}));
+    assert!(why.contains("at most 24 h are replayed"), "{why}");
     let why = other(&|trace| trace.operations.clear());
     assert!(why.contains("it has no call that can be replayed"), "{why}");
+}
+
+#[test]
+fn few_bytes_with_many_of_paths_are_refused() {
+    let mut trace = WrittenTrace::forking();
+    let mut at = ROOT;
+    for _ in 0..15 {
+        at = trace.compiler.entry(at, &[b'a'; 250], 9, true).unwrap();
+    }
+    for number in 0..150_000_u32 {
+        let name = number.to_string();
+        let path = trace
+            .compiler
+            .entry(at, name.as_bytes(), 10, false)
+            .unwrap();
+        trace.call(Code::Stat, 0, 13 * MS, |stat| {
+            (stat.path, stat.result) = (path, -2);
+        });
+    }
+    let why = refused(&trace);
+    assert!(why.contains("its paths have more than 512 MiB"), "{why}");
 }
 
 #[test]

@@ -238,6 +238,37 @@ fn only_reads_and_writes_move_the_position_of_a_file_that_was_open_before() {
 }
 
 #[test]
+fn a_call_at_no_offset_is_one_at_the_position() {
+    let write = RawEvent {
+        call: 328,
+        result: 50,
+        position: 150,
+        arguments: [3, 0, 1, u64::MAX, 0, 2],
+        ..sync(20, 0xa, 1100)
+    };
+    let found = operations(&mut compiler(), &[write]);
+    assert_eq!(codes(&found), [Code::Held, Code::Write]);
+    assert_eq!((found[0].offset, found[1].offset), (100, 100));
+    assert_eq!((found[1].length, found[1].flags), (50, 2));
+}
+
+#[test]
+fn a_file_that_was_opened_with_flags_in_memory_has_those_of_the_open_file() {
+    let open2 = |name, inode, file, start| RawEvent {
+        call: 437,
+        flags: 2,
+        ..open(name, inode, file, start)
+    };
+    let events = [
+        open2(&b"new"[..], 30, 0xa, 1100),
+        open2(b"old", 20, 0xb, 1200),
+    ];
+    let found = operations(&mut compiler(), &events);
+    let flags: Vec<_> = found.iter().map(|one| (one.flags, one.length)).collect();
+    assert_eq!(flags, [(0o102, 0o644), (2, 0o644)]);
+}
+
+#[test]
 fn what_a_call_of_another_name_says_by_its_name_is_kept() {
     let creat = RawEvent {
         call: 85,
