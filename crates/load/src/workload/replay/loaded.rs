@@ -33,6 +33,8 @@ const SHORTER: &str = "record a shorter time: stackrace record --help";
 #[derive(Debug)]
 pub(super) struct LoadedTrace {
     pub(super) digest: String,
+    /// Why this machine cannot make its calls, though it can read them: another one measures.
+    pub(super) not_here: Option<String>,
     pub(super) plan: ReplayPlan,
     pub(super) tree: KeptTree,
     pub(super) cost: Cost,
@@ -212,6 +214,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
     }
     Ok(LoadedTrace {
         digest: digest.to_hex().to_string(),
+        not_here: not_here(&summary),
         plan,
         tree,
         cost,
@@ -228,18 +231,20 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
     })
 }
 
+/// Why this machine cannot make the calls of a trace; numbers and bits of calls are kept as the architecture has them.
+fn not_here(summary: &Summary) -> Option<String> {
+    let (there, here) = (&summary.origin.architecture, std::env::consts::ARCH);
+    (there != here).then(|| {
+        format!(
+            "it was recorded on {there}, and this machine is {here}: flags of calls differ; replay it on a machine like \
+             the recorded one"
+        )
+    })
+}
+
 /// Refuses what cannot be replayed, or would not be like the application.
 fn check(summary: &Summary) -> Result<(), Refused> {
     let (origin, ending) = (&summary.origin, &summary.ending);
-    // Numbers and bits of calls are kept as the architecture has them.
-    let here = std::env::consts::ARCH;
-    if origin.architecture != here {
-        let why = format!(
-            "it was recorded on {}, and this machine is {here}: flags of calls differ",
-            origin.architecture
-        );
-        return Err((why, "replay it on a machine like the recorded one"));
-    }
     if origin.cut {
         let why = "it is a part of a trace: what its files were like where it begins is not known";
         return Err((why.to_owned(), "replay the whole trace"));

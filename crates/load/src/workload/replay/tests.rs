@@ -324,6 +324,14 @@ fn a_trace_that_a_replay_would_not_be_like_is_refused_with_the_reason() {
         why.contains("it was recorded on riscv64, and this machine is "),
         "{why}"
     );
+    // Who puts results together reads it all the same: the figures follow from it.
+    let base = tempfile::tempdir().unwrap();
+    let mut elsewhere = WrittenTrace::forking();
+    elsewhere.origin.architecture = "riscv64".to_owned();
+    let found = workload(&elsewhere.kept(base.path()));
+    let here = workload(&WrittenTrace::forking().kept(base.path()));
+    assert_eq!(found.metrics().len(), here.metrics().len());
+    assert!(found.recorded().is_some());
     let why = other(&|trace| trace.origin.cut = true);
     assert!(why.contains("it is a part of a trace"), "{why}");
     let why = other(&|trace| trace.ending.lost = 2);
