@@ -2,10 +2,12 @@
 
 use stackrace_base::event::shell;
 use stackrace_base::unit::InWords;
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::rc::Rc;
 
 use serde_json::{Value, json};
 
@@ -74,6 +76,24 @@ fn refused(file: &Path, error: &TraceError) -> Failure {
     Failure::usage(format!("{}: {said}", file.shown())).next(next)
 }
 
+/// A file that remembers whether it could not be written.
+struct Written {
+    file: File,
+    failed: Rc<Cell<bool>>,
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.failed.set(self.failed.get() || written.is_err());
+        written
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
 fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<String, Failure> {
     let time = |name: &str, text: &str| {
         let time = unit::parse_time_ns(text);
@@ -96,11 +116,16 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
     let mut make = File::options();
     let made = make.write(true).create_new(true).mode(0o600).open(output);
     let made = made.map_err(unwritten)?;
-    let done = cut(reader, from..to, BufWriter::new(made)).and_then(|(out, ending)| {
+    let written = Written {
+        file: made,
+        failed: Rc::default(),
+    };
+    let failed = written.failed.clone();
+    let done = cut(reader, from..to, BufWriter::new(written)).and_then(|(out, ending)| {
         let file = out
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)?;
-        file.sync_all()?;
+        file.file.sync_all()?;
         Ok(ending)
     });
     match done {
@@ -125,7 +150,15 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
         Err(error) => {
             // A trace without an end is none.
             let _ = std::fs::remove_file(output);
-            Err(refused(file, &error))
+            match (failed.get(), error) {
+                // The trace that is read is not at fault.
+                (true, TraceError::System(error)) => {
+                    let (shown, error) = (output.shown(), error.in_words());
+                    Err(Failure::unable(format!("-o {shown}: {error}"))
+                        .next("free space there, or name another file with -o"))
+                }
+                (_, error) => Err(refused(file, &error)),
+            }
         }
     }
 }

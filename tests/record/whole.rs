@@ -144,6 +144,28 @@ fn the_last_calls_of_a_command_that_ends_by_the_same_ctrl_c_are_recorded() {
     assert_eq!(class(&info(&ground, "app.trace"), "sync"), (1, 0, 0));
 }
 
+fn a_part_that_finds_no_room_says_so_of_its_own_file() {
+    let ground = able();
+    let told = recorded(&ground, super::PLANTED, "my app.trace");
+    let next = "next: stackrace show trace 'my app.trace'";
+    assert!(told.out.contains(next), "{}", told.out);
+    let full = ground.make_dir("full");
+    let full = full.to_str().unwrap();
+    let mounted = quietly("mount", &["-t", "tmpfs", "-o", "size=4k", "none", full]);
+    assert!(mounted.status.success());
+    fs::write(ground.path().join("full/filler"), [1; 4096]).unwrap();
+    let cut = |to: &'static str| {
+        let span = ["--from", "0 ms", "--to", to, "-o", "full/part.trace"];
+        ground.stackrace(&[&["trace", "cut", "my app.trace"], &span[..]].concat())
+    };
+    let (said, empty) = (cut("1 min"), cut("0 ms"));
+    assert!(quietly("umount", &[full]).status.success());
+    said.ended(4)
+        .err_has("-o full/part.trace: No space left on device")
+        .err_has("next: free space there");
+    empty.ended(2).err_has("--to is not behind --from");
+}
+
 #[expect(clippy::disallowed_methods, reason = "an application is a process")]
 fn an_application_that_sees_other_directories_is_refused() {
     let ground = able();
@@ -168,6 +190,7 @@ pub(super) fn tests() -> Vec<needs::Test> {
         a_command_keeps_its_language,
         names_lead_where_they_lead_for_the_application,
         the_last_calls_of_a_command_that_ends_by_the_same_ctrl_c_are_recorded,
+        a_part_that_finds_no_room_says_so_of_its_own_file,
         an_application_that_sees_other_directories_is_refused,
     ]
 }

@@ -1,6 +1,8 @@
 //! Which processes are recorded.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,12 @@ impl Target {
     pub(super) fn processes(&self) -> Result<Vec<u32>, Failure> {
         match self {
             Self::Process(number) => {
+                if let Some(process) = thread_of(*number) {
+                    return Err(Failure::usage(format!(
+                        "{number} is a thread of process {process}, and all threads of a process are recorded together"
+                    ))
+                    .next(format!("name the process: --pid {process}")));
+                }
                 let found = process::with_below(*number);
                 match found.is_empty() {
                     true => Err(Failure::usage(format!("there is no process {number}"))
@@ -57,17 +65,33 @@ impl Target {
     }
 }
 
-/// Checks that the directory is the same one for each process: in a container or a changed root its name means another
+/// The process of a thread that is not its first one: some programs list threads by their own numbers.
+fn thread_of(number: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
+    // `Tgid:` of proc_pid_status(5).
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    let process: u32 = process.trim().parse().ok()?;
+    (process != number).then_some(process)
+}
+
+/// Checks that calls of each process can be read, and that the directory is the same one for it: in a container or a changed root its name means another
 /// one, or none, and calls on it would not be found.
 ///
 /// # Errors
-/// A process sees other directories.
+/// A process sees other directories, or is a 32-bit program.
 pub(super) fn sees(processes: &[u32], below: &Path) -> Result<(), Failure> {
     let named = |about: std::fs::Metadata| (about.dev(), about.ino());
     let Ok(own) = std::fs::metadata(below).map(named) else {
         return Ok(());
     };
     for process in processes {
+        // Numbers of calls are those of another table there.
+        if is_32_bit(Path::new(&format!("/proc/{process}/exe"))) {
+            return Err(Failure::unable(format!(
+                "process {process} is a 32-bit program, whose calls have other numbers"
+            ))
+            .next("record a 64-bit build of it"));
+        }
         let root = PathBuf::from(format!("/proc/{process}/root"));
         // One that is gone meanwhile sees nothing any more.
         if std::fs::metadata(&root).is_err() {
@@ -84,6 +108,13 @@ pub(super) fn sees(processes: &[u32], below: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether a file is a program of 32 bits (elf(5)); one that cannot be read is taken for none.
+fn is_32_bit(program: &Path) -> bool {
+    let mut head = [0; 5];
+    let read = File::open(program).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == *b"\x7fELF\x01"
 }
 
 /// Processes in the group of a unit, and in the groups below it.
@@ -140,6 +171,25 @@ mod tests {
         group("system.slice/php8.2-fpm.service", "14\n");
         assert_eq!(in_groups(root.path(), "php8.2-fpm"), [14]);
         assert_eq!(in_groups(root.path(), "system.slice").len(), 5);
+    }
+
+    #[test]
+    fn a_program_of_32_bits_is_known() {
+        let home = tempfile::tempdir().unwrap();
+        let program = home.path().join("program");
+        std::fs::write(&program, b"\x7fELF\x01\x01\x01\0").unwrap();
+        assert!(is_32_bit(&program));
+        assert!(!is_32_bit(Path::new("/proc/self/exe")) && !is_32_bit(home.path()));
+    }
+
+    #[test]
+    fn a_thread_is_refused_and_its_process_named() {
+        let own = std::process::id();
+        // Tests run in threads of their own.
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        let refused = Target::Process(thread.unsigned_abs()).processes();
+        let said = refused.unwrap_err().render();
+        assert!(said.contains(&format!("--pid {own}")), "{said}");
     }
 
     #[test]
