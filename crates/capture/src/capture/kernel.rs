@@ -138,7 +138,7 @@ impl KernelSide {
         all.any(|entry| entry.is_ok_and(|(_, how)| how == FOLLOWED))
     }
 
-    /// Makes room for others: what was gone at the last look already wakes nobody any more.
+    /// Makes room for others: what was gone at the last look already wakes no one else.
     pub(super) fn forget_gone(&mut self) {
         let all = self.watched.iter().flatten();
         let gone: HashSet<u32> = all

@@ -261,6 +261,17 @@ fn unwritten(output: &Path) -> impl Fn(TraceError) -> Failure {
     }
 }
 
+/// Refuses to go on before anything is recorded.
+fn going_on(interrupt: &Interrupt) -> Result<(), Failure> {
+    match interrupt.raised() {
+        true => Err(Failure::new(
+            FailureKind::Remote(INTERRUPTED),
+            "stopped while the tree was read: nothing was recorded",
+        )),
+        false => Ok(()),
+    }
+}
+
 fn record_into(
     request: &Request,
     architecture: usize,
@@ -280,24 +291,16 @@ fn record_into(
     };
     let mut compiler = Compiler::new(recorded, key()?);
     // The tree before the kernel side: a long walk must not fill the ring.
-    let going_on = || match interrupt.raised() {
-        true => Err(Failure::new(
-            FailureKind::Remote(INTERRUPTED),
-            "stopped while the tree was read: nothing was recorded",
-        )),
-        false => Ok(()),
-    };
-    let (entries, resident) = tree::named(below, &mut compiler, &going_on)?;
+    let (entries, resident) = tree::named(below, &mut compiler, &|| going_on(interrupt))?;
     let mut writer =
         TraceWriter::new(BufWriter::new(file), &origin(request, mount)).map_err(&unwritten)?;
-    writer
-        .tree(compiler.names(), &entries)
-        .map_err(&unwritten)?;
+    let names = compiler.names();
+    writer.tree(names, &entries).map_err(&unwritten)?;
     writer.resident(&resident).map_err(&unwritten)?;
     drop((entries, resident));
     let mut side = KernelSide::load(architecture, device(mount))?;
-    // A command that nobody waits for any more is not started.
-    going_on()?;
+    // Who asked to stop is not left with a command that goes on.
+    going_on(interrupt)?;
     let before = Snapshot::take(&request.devices);
     let began = SystemClock.now_ns();
     compiler.begin(began);

@@ -69,8 +69,9 @@ impl Target {
 fn thread_of(number: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
     // `Tgid:` of proc_pid_status(5).
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    let process: u32 = process.trim().parse().ok()?;
+    let mut words = status.split_whitespace();
+    words.find(|word| *word == "Tgid:")?;
+    let process: u32 = words.next()?.parse().ok()?;
     (process != number).then_some(process)
 }
 

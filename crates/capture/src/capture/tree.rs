@@ -1,5 +1,6 @@
 //! The tree below the recorded directory, as it is before the recording.
 
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -56,12 +57,7 @@ pub(super) fn named(
             let Ok(about) = entry.metadata() else {
                 continue;
             };
-            let kind = match about.file_type() {
-                kind if kind.is_dir() => EntryKind::Directory,
-                kind if kind.is_file() => EntryKind::File,
-                kind if kind.is_symlink() => EntryKind::Link,
-                _ => EntryKind::Other,
-            };
+            let kind = kind_of(&about);
             let is_directory = kind == EntryKind::Directory;
             let name = entry.file_name();
             // Its number may be that of another file here: roots of file systems and of subvolumes are often alike.
@@ -98,6 +94,15 @@ pub(super) fn named(
         }
     }
     Ok((found, resident))
+}
+
+fn kind_of(about: &Metadata) -> EntryKind {
+    match about.file_type() {
+        kind if kind.is_dir() => EntryKind::Directory,
+        kind if kind.is_file() => EntryKind::File,
+        kind if kind.is_symlink() => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
 }
 
 /// Bytes of a file that are no holes. Where it seems to have some it is asked: blocks of compressed files are fewer, too.

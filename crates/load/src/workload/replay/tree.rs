@@ -23,7 +23,7 @@ pub(super) struct KeptTree {
     sparse: Vec<(PathBuf, u64)>,
     /// Bytes that are stored.
     pub(super) bytes: u64,
-    /// Bytes of its paths.
+    /// What whole paths of all entries take in memory.
     pub(super) path_bytes: usize,
 }
 
