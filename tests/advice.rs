@@ -176,22 +176,6 @@ fn a_directory_that_cannot_be_written_is_refused_before_anything_starts() {
     assert!(fs::read_dir(runs).map_or(0, Iterator::count) == 0);
 }
 
-fn who_may_start_too_few_threads_for_a_replay_is_told_the_limit() {
-    let (trace, ground) = (crate::replay::kept("handed"), Ground::new());
-    needs::root();
-    needs::tool("prlimit");
-    ground.write("app.trace", fs::read(trace).unwrap());
-    // Enough for the program itself, and too few for the threads of the application.
-    for processes in ["6", "10"] {
-        let through = ["prlimit", &format!("--nproc={processes}")].map(str::to_owned);
-        let through: Vec<&str> = through.iter().map(String::as_str).collect();
-        let words = ["load", "home", "replay", "trace=app.trace"];
-        let said = as_another(&ground, &through, &words);
-        said.err_has("next: raise the limit on processes (ulimit -u");
-        assert!(!said.err.contains("panicked"), "{}", said.err);
-    }
-}
-
 fn a_user_who_may_start_too_few_threads_is_told_the_limit() {
     needs::root_and_loop_devices();
     needs::tool("prlimit");
@@ -315,7 +299,6 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         values_below_zero_are_out_of_range,
         a_directory_that_cannot_be_written_is_refused_before_anything_starts,
         a_user_who_may_start_too_few_threads_is_told_the_limit,
-        who_may_start_too_few_threads_for_a_replay_is_told_the_limit,
         without_proc_no_false_thing_is_said,
         root_is_advised_with_a_program_that_sudo_finds,
         a_study_that_ships_is_advised_by_its_name,
