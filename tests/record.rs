@@ -1,6 +1,8 @@
 //! `stackrace record` as the real program: planted calls, known shares, ends of every kind, refusals.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+mod whole;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -503,7 +505,8 @@ fn the_compiled_kernel_side_is_that_of_its_source() {
 }
 
 pub(super) fn tests() -> Vec<needs::Test> {
-    needs::tests![
+    let more = whole::tests();
+    let own = needs::tests![
         every_planted_call_is_recorded_and_no_other,
         the_critical_path_has_the_shares_that_were_planted,
         a_recorder_that_is_killed_leaves_the_application_and_the_kernel_alone,
@@ -515,5 +518,6 @@ pub(super) fn tests() -> Vec<needs::Test> {
         a_command_that_a_signal_ends_is_not_said_to_go_on,
         without_rights_it_is_refused_with_what_to_do,
         the_compiled_kernel_side_is_that_of_its_source,
-    ]
+    ];
+    own.into_iter().chain(more).collect()
 }

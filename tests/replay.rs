@@ -226,8 +226,9 @@ fn the_template_for_an_application_of_ones_own_is_planned_beside_its_trace() {
 /// A program that made a file durable, which took half a minute where it was recorded.
 pub(super) fn slow() -> Vec<u8> {
     let recorded = Recorded {
-        directory: b"/data".to_vec(),
+        directories: vec![b"/data".to_vec()],
         device: 1,
+        subvolumes: false,
         above: Vec::new(),
         began: 0,
         architecture: 0,

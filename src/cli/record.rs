@@ -1,6 +1,7 @@
 //! `stackrace record`: an application's calls to its storage, kept as a trace.
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::args::RecordArgs;
@@ -9,13 +10,13 @@ use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::{error, say};
 use super::trace;
-use stackrace_base::event::LeftBehind;
+use stackrace_base::event::{LeftBehind, shell};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_capture::capture::{Recording, RecordingLimits, Request, Target, record};
 use stackrace_layers::stack;
 use stackrace_machine::host::local::LocalHost;
-use stackrace_trace::trace::StopReason;
+use stackrace_trace::trace::{REPLAYED_MAX, StopReason, THREADS_MAX};
 
 /// A second Ctrl-C leaves a file without an end.
 const LEFT: LeftBehind = LeftBehind {
@@ -95,7 +96,15 @@ fn told(request: &Request, recording: &Recording) -> String {
         "Names are hashed with a key that was thrown away, and data were never read. Sizes, times, and the lengths of \
          names stay.\n",
     );
-    text.push_str(&format!("  next: stackrace show trace {output}\n"));
+    if ending.operations > REPLAYED_MAX {
+        text.push_str(&format!(
+            "It is too long for a replay, which makes at most {} operations: record a shorter time for one (--time).\n",
+            unit::count(REPLAYED_MAX)
+        ));
+    }
+    let show = ["stackrace", "show", "trace"].map(Path::new);
+    let show = [&show[..], &[request.output.as_path()]].concat();
+    text.push_str(&format!("  next: {}\n", shell(&show)));
     text
 }
 
@@ -107,6 +116,10 @@ fn stopped_early(request: &Request, stopped: StopReason) -> Option<String> {
         StopReason::FileLimit => Some(format!(
             "the file reached {} (--size)",
             unit::bytes(limits.bytes)
+        )),
+        StopReason::Threads => Some(format!(
+            "the application started nearly as many threads as a trace takes ({})",
+            unit::count(THREADS_MAX.into())
         )),
         StopReason::NoSpace => {
             Some("hardly any space is left where the trace is written (-o)".to_owned())

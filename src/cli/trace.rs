@@ -2,10 +2,12 @@
 
 use stackrace_base::event::shell;
 use stackrace_base::unit::InWords;
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::rc::Rc;
 
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ use super::terminal::{columns, print_data, say};
 use stackrace_base::unit::{self, ShownPath};
 use stackrace_show::report::table;
 use stackrace_trace::trace::{
-    Bound, Class, Ending, SharedSyncs, Spent, Summary, TraceError, TraceReader, cut,
+    Bound, Class, Ending, REPLAYED_MAX, SharedSyncs, Spent, Summary, TraceError, TraceReader, cut,
 };
 
 /// Share of the critical path that waits for others from which the elapsed time says little of storage.
@@ -74,6 +76,24 @@ fn refused(file: &Path, error: &TraceError) -> Failure {
     Failure::usage(format!("{}: {said}", file.shown())).next(next)
 }
 
+/// A file that remembers whether it could not be written.
+struct Written {
+    file: File,
+    failed: Rc<Cell<bool>>,
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.failed.set(self.failed.get() || written.is_err());
+        written
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
 fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<String, Failure> {
     let time = |name: &str, text: &str| {
         let time = unit::parse_time_ns(text);
@@ -82,7 +102,7 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
     let from = time("from", from)?;
     let to = to.map(|to| time("to", to)).transpose()?.unwrap_or(u64::MAX);
     if to <= from {
-        return Err(Failure::usage("--to lies before --from").next("give a later --to"));
+        return Err(Failure::usage("--to is not behind --from").next("give a later --to"));
     }
     let reader = reader(file)?;
     let unwritten = |error: std::io::Error| {
@@ -96,11 +116,16 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
     let mut make = File::options();
     let made = make.write(true).create_new(true).mode(0o600).open(output);
     let made = made.map_err(unwritten)?;
-    let done = cut(reader, from..to, BufWriter::new(made)).and_then(|(out, ending)| {
+    let written = Written {
+        file: made,
+        failed: Rc::default(),
+    };
+    let failed = written.failed.clone();
+    let done = cut(reader, from..to, BufWriter::new(written)).and_then(|(out, ending)| {
         let file = out
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)?;
-        file.sync_all()?;
+        file.file.sync_all()?;
         Ok(ending)
     });
     match done {
@@ -125,7 +150,15 @@ fn part(file: &Path, from: &str, to: Option<&str>, output: &Path) -> Result<Stri
         Err(error) => {
             // A trace without an end is none.
             let _ = std::fs::remove_file(output);
-            Err(refused(file, &error))
+            match (failed.get(), error) {
+                // The trace that is read is not at fault.
+                (true, TraceError::System(error)) => {
+                    let (shown, error) = (output.shown(), error.in_words());
+                    Err(Failure::unable(format!("-o {shown}: {error}"))
+                        .next("free space there, or name another file with -o"))
+                }
+                (_, error) => Err(refused(file, &error)),
+            }
         }
     }
 }
@@ -217,6 +250,31 @@ fn shared_words(shared: &SharedSyncs) -> Option<String> {
     })
 }
 
+/// What is not in the trace, or not in a replay of it.
+fn left_out(summary: &Summary) -> Vec<String> {
+    let ending = &summary.ending;
+    let mut found = Vec::new();
+    if ending.operations > REPLAYED_MAX {
+        found.push(format!(
+            "too long for a replay, which makes at most {} operations: record a shorter time",
+            unit::count(REPLAYED_MAX)
+        ));
+    }
+    if summary.links_out > 0 {
+        found.push(format!(
+            "out of the directory lead: {}; what is behind them is not recorded",
+            unit::counted(summary.links_out as usize, "link")
+        ));
+    }
+    if ending.elsewhere > 0 {
+        found.push(format!(
+            "made elsewhere on the file system: {}; if they are the application's data, name the directory (--below) as it does",
+            unit::counted(ending.elsewhere as usize, "file")
+        ));
+    }
+    found
+}
+
 /// What a reader must know about the bound.
 fn remarks(summary: &Summary) -> Vec<String> {
     let (ending, spent) = (&summary.ending, &summary.bound.spent);
@@ -247,6 +305,7 @@ fn remarks(summary: &Summary) -> Vec<String> {
         ));
     }
     found.push(coverage);
+    found.extend(left_out(summary));
     let mut lost = format!("lost: {} of {} events", ending.lost, ending.events);
     if ending.lost_share() > LOST {
         lost.push_str(": too many, the bound may be wrong");

@@ -58,6 +58,7 @@ pub fn small_trace() -> Vec<u8> {
         lost: 3,
         not_followed: 2,
         unresolved: 1,
+        elsewhere: 0,
         cost_ns: 1_000_000,
         processor_ns: 30_000_000,
         elapsed_ns: 40_000_000,

@@ -381,16 +381,28 @@ impl WorkerPool<'_> {
                 // `clone` reports EAGAIN at the limit of processes; the same word where no errno
                 // came.
                 let errno = refused.unwrap_or(Errno::AGAIN);
-                refusal(watch.ops[0], self.root, errno, detail)
+                refusal(first_kind(watch.ops), self.root, errno, detail)
             })?;
             Ok((clock, cpu, reports))
         })
     }
 }
 
+/// The kind that a pool which could not start is told by. The threads of a replay count their calls elsewhere, and name
+/// none.
+fn first_kind(ops: &[Op]) -> Op {
+    ops.first().copied().unwrap_or(Op::Open)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pool_without_kinds_is_told_by_one_as_well() {
+        assert_eq!(first_kind(&[Op::Fsync, Op::Read]), Op::Fsync);
+        assert_eq!(first_kind(&[]), Op::Open);
+    }
 
     fn worker<'a>(watch: PhaseOptions<'a>, clock: FastClock, failed: &'a AtomicBool) -> Worker<'a> {
         Worker::new(watch.recorder(), clock, watch.control, failed)

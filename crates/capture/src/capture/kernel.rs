@@ -1,5 +1,7 @@
 //! The kernel side: loaded, told whom to follow, read, and gone when it is dropped.
 
+use std::collections::HashSet;
+
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader};
@@ -25,9 +27,10 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("call_begins", "sys_enter"),
 ];
 
-/// A process that is followed, and one that starts those that are.
+/// A process that is followed, one that starts those that are, and one that was followed until it ended.
 const FOLLOWED: u8 = 1;
 const STARTS: u8 = 2;
+const GONE: u8 = 3;
 
 /// The kernel side. The kernel removes it when this process ends, in whichever way.
 pub(super) struct KernelSide {
@@ -35,6 +38,8 @@ pub(super) struct KernelSide {
     loaded: Option<Ebpf>,
     ring: RingBuf<MapData>,
     watched: HashMap<MapData, u32, u8>,
+    /// Processes that were gone at the last look.
+    gone: HashSet<u32>,
     counts: PerCpuArray<MapData, u64>,
 }
 
@@ -87,6 +92,7 @@ impl KernelSide {
             loaded: Some(loaded),
             ring,
             watched,
+            gone: HashSet::new(),
             counts,
         })
     }
@@ -119,10 +125,30 @@ impl KernelSide {
         let _ = self.watched.remove(&process);
     }
 
+    /// Whether a process is followed.
+    pub(super) fn follows(&self, process: u32) -> bool {
+        self.watched
+            .get(&process, 0)
+            .is_ok_and(|how| how == FOLLOWED)
+    }
+
     /// Whether a process that is followed still runs.
     pub(super) fn follows_some(&self) -> bool {
         let mut all = self.watched.iter();
         all.any(|entry| entry.is_ok_and(|(_, how)| how == FOLLOWED))
+    }
+
+    /// Makes room for others: what was gone at the last look already wakes no one else.
+    pub(super) fn forget_gone(&mut self) {
+        let all = self.watched.iter().flatten();
+        let gone: HashSet<u32> = all
+            .filter_map(|(process, how)| (how == GONE).then_some(process))
+            .collect();
+        for process in gone.intersection(&self.gone) {
+            // Its number was taken by one that is not followed: the kernel side forgot it already.
+            let _ = self.watched.remove(process);
+        }
+        self.gone = gone;
     }
 
     /// Takes its programs out of the kernel; what they sent and counted is still there.

@@ -27,7 +27,15 @@ impl NoKernelSide {
         match *self {}
     }
 
+    pub(super) fn follows(&self, _: u32) -> bool {
+        match *self {}
+    }
+
     pub(super) fn follows_some(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn forget_gone(&mut self) {
         match *self {}
     }
 

@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stackrace_base::failure::Failure;
+use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit::{self, ShownPath};
@@ -20,22 +20,28 @@ use stackrace_machine::host::{Host, MountInfo};
 use stackrace_machine::observe::Snapshot;
 use stackrace_trace::trace::{
     Above, Compiler, DeviceTotal, Ending, NameKey, Operation, RawEvent, Recorded, StopReason,
-    TraceError, TraceOrigin, TraceWriter,
+    THREADS_MAX, TraceError, TraceOrigin, TraceWriter,
 };
 
 use super::able::KernelSeen;
 use super::counts::Counts;
 use super::kernel::KernelSide;
-use super::target::Target;
+use super::target::{Target, sees};
 use super::tree;
 
 /// Time between two looks at the ring, and between two looks at the limits.
 const LOOK: Duration = Duration::from_millis(5);
 const LIMITS_LOOK_NS: u64 = 100_000_000;
+/// Looks for processes that are not followed yet, which one or two of them end.
+const LOOKS_MAX: u32 = 100;
+/// Time that a command has to end by the same Ctrl-C.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// Most events that are taken between two looks at the limits.
 const EVENTS: usize = 16 << 10;
 /// Free space that the file system of the trace keeps.
 const RESERVE: u64 = 64 << 20;
+/// Threads that end a recording: a trace takes no more than these and those that still begin in a full ring.
+const THREADS: u64 = THREADS_MAX as u64 - (128 << 10);
 /// Processor time that looking at an event takes, and sending it, ns: a million calls of `getppid`, and of `pread`, on two
 /// processors of an AMD EPYC took 0.31 and 0.77 µs more each.
 const HANDLED_NS: u64 = 310;
@@ -109,6 +115,7 @@ pub fn record(
         let why = format!("--below {} is no directory", request.below.shown());
         return Err(Failure::usage(why).next("name the directory with the application's data"));
     }
+    sees(&processes, &below)?;
     let mount = LocalHost::new(Arc::new(|_| ())).mount_of(&below);
     let mount = mount.map_err(|error| Failure::unable(error.to_string()))?;
     let output = Output::make(&request.output, &below)?;
@@ -116,7 +123,6 @@ pub fn record(
     let kept = record_into(
         request,
         architecture,
-        &processes,
         (&below, &mount),
         output.file,
         interrupt,
@@ -188,6 +194,16 @@ fn device(mount: &MountInfo) -> u32 {
     major << 20 | minor
 }
 
+/// The names by which an application may know the directory: without links, and as it was typed.
+fn names_of(below: &Path, typed: &Path) -> Vec<Vec<u8>> {
+    let typed = std::path::absolute(typed).ok();
+    let typed = typed.filter(|typed| typed != below);
+    let names = std::iter::once(below.to_owned()).chain(typed);
+    names
+        .map(|name| name.into_os_string().into_encoded_bytes())
+        .collect()
+}
+
 /// The directories that a directory stands in; one that cannot be asked is left out.
 fn above(directory: &Path) -> Vec<Above> {
     let host = LocalHost::new(Arc::new(|_| ()));
@@ -236,15 +252,29 @@ fn key() -> Result<NameKey, Failure> {
 
 fn unwritten(output: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
-        Failure::unable(format!("could not write {}: {error}", output.shown()))
-            .next("free space there, or name another file with -o")
+        let next = match error {
+            TraceError::System(_) => "free space there, or name another file with -o",
+            // Room is not what it lacks: a part would be longer than readers take.
+            _ => "name a directory further below, which has fewer names",
+        };
+        Failure::unable(format!("could not write {}: {error}", output.shown())).next(next)
+    }
+}
+
+/// Refuses to go on before anything is recorded.
+fn going_on(interrupt: &Interrupt) -> Result<(), Failure> {
+    match interrupt.raised() {
+        true => Err(Failure::new(
+            FailureKind::Remote(INTERRUPTED),
+            "stopped while the tree was read: nothing was recorded",
+        )),
+        false => Ok(()),
     }
 }
 
 fn record_into(
     request: &Request,
     architecture: usize,
-    processes: &[u32],
     (below, mount): (&Path, &MountInfo),
     file: File,
     interrupt: &Interrupt,
@@ -252,23 +282,25 @@ fn record_into(
 ) -> Result<Recording, Failure> {
     let unwritten = unwritten(&request.output);
     let recorded = Recorded {
-        directory: below.as_os_str().as_bytes().to_vec(),
+        directories: names_of(below, &request.below),
         device: device(mount),
+        subvolumes: mount.file_system == "btrfs",
         above: above(below),
         began: 0,
         architecture,
     };
     let mut compiler = Compiler::new(recorded, key()?);
     // The tree before the kernel side: a long walk must not fill the ring.
-    let (entries, resident) = tree::named(below, &mut compiler)?;
+    let (entries, resident) = tree::named(below, &mut compiler, &|| going_on(interrupt))?;
     let mut writer =
         TraceWriter::new(BufWriter::new(file), &origin(request, mount)).map_err(&unwritten)?;
-    writer
-        .tree(compiler.names(), &entries)
-        .map_err(&unwritten)?;
+    let names = compiler.names();
+    writer.tree(names, &entries).map_err(&unwritten)?;
     writer.resident(&resident).map_err(&unwritten)?;
     drop((entries, resident));
     let mut side = KernelSide::load(architecture, device(mount))?;
+    // Who asked to stop is not left with a command that goes on.
+    going_on(interrupt)?;
     let before = Snapshot::take(&request.devices);
     let began = SystemClock.now_ns();
     compiler.begin(began);
@@ -276,8 +308,9 @@ fn record_into(
         Target::Command(words) => Some(start(words, &mut side)?),
         _ => None,
     };
-    // Last: from here on events arrive.
-    follow(processes, &mut side)?;
+    // Last: from here on events arrive. Asked again: the walk may have taken minutes.
+    let running = || request.target.processes().unwrap_or_default();
+    until_nothing_new(running, |process| follow(process, &mut side))?;
     let mut going = Going {
         request,
         side,
@@ -307,16 +340,36 @@ fn record_into(
     })
 }
 
-/// Follows processes that run.
-fn follow(processes: &[u32], side: &mut KernelSide) -> Result<(), Failure> {
-    for process in processes {
-        side.follow(*process)?;
-        // One that ended before it was followed never tells of its end.
-        if !process::runs(*process) {
-            side.unfollow(*process);
+/// Follows all that run until a look finds none that was not followed: what is followed brings its children itself, and
+/// who was not yet may have started some.
+fn until_nothing_new(
+    running: impl Fn() -> Vec<u32>,
+    mut follow: impl FnMut(u32) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    for _ in 0..LOOKS_MAX {
+        let mut new = false;
+        for process in running() {
+            new |= follow(process)?;
+        }
+        if !new {
+            break;
         }
     }
     Ok(())
+}
+
+/// Follows a process that runs. Returns false if it was followed already, or has ended.
+fn follow(process: u32, side: &mut KernelSide) -> Result<bool, Failure> {
+    if side.follows(process) {
+        return Ok(false);
+    }
+    side.follow(process)?;
+    // One that ended before it was followed never tells of its end.
+    let runs = process::runs(process);
+    if !runs {
+        side.unfollow(process);
+    }
+    Ok(runs)
 }
 
 /// Starts a command that is followed from its first moment.
@@ -356,18 +409,30 @@ impl Going<'_> {
         mut command: Option<&mut Process>,
         interrupt: &Interrupt,
     ) -> Result<StopReason, TraceError> {
-        let mut looked = 0;
+        let (mut looked, mut asked) = (0, None);
         loop {
             let taken = self.take(EVENTS)?;
             let now = SystemClock.now_ns();
             if now.saturating_sub(looked) >= LIMITS_LOOK_NS {
                 looked = now;
+                self.side.forget_gone();
                 if let Some(stopped) = self.limit(now) {
                     return Ok(stopped);
                 }
             }
+            if self.compiler.threads() >= THREADS {
+                return Ok(StopReason::Threads);
+            }
             if interrupt.raised() {
-                return Ok(StopReason::Interrupted);
+                asked = asked.or(Some(now));
+                // Ctrl-C at the terminal is for the command as well: its last calls are recorded, too.
+                let ends = command
+                    .as_mut()
+                    .is_some_and(|command| command.ended().is_none());
+                let waited = asked.map_or(0, |asked| now.saturating_sub(asked));
+                if !ends || waited >= ENDS_WITHIN.as_nanos() as u64 {
+                    return Ok(StopReason::Interrupted);
+                }
             }
             // A command that ended may have left others behind, which are waited for as well.
             let ended = command
@@ -443,6 +508,7 @@ impl Going<'_> {
             lost: counts.lost,
             not_followed: counts.not_followed,
             unresolved: self.compiler.unresolved(),
+            elsewhere: self.compiler.elsewhere(),
             cost_ns: cost_ns(counts),
             processor_ns: counts.processor_ns,
             elapsed_ns,
@@ -468,4 +534,26 @@ fn cost_ns(counts: Counts) -> u64 {
         .handled
         .saturating_mul(HANDLED_NS)
         .saturating_add(counts.sent.saturating_mul(SENT_NS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn who_began_before_its_parent_was_followed_is_followed_too() {
+        let running = RefCell::new(vec![1, 2]);
+        let followed = RefCell::new(BTreeSet::new());
+        let follow = |process| {
+            // A child of 2, started just before that is followed: nothing tells of it.
+            if process == 2 && !followed.borrow().contains(&2) {
+                running.borrow_mut().push(3);
+            }
+            Ok(followed.borrow_mut().insert(process))
+        };
+        until_nothing_new(|| running.borrow().clone(), follow).unwrap();
+        assert_eq!(followed.into_inner(), BTreeSet::from([1, 2, 3]));
+    }
 }

@@ -64,17 +64,26 @@ impl Acts<'_> {
         Ok(())
     }
 
-    /// Reads a part of a file, so that it is in memory.
+    /// Reads a part of a file, so that it is in memory, until it is stopped.
     ///
     /// # Errors
     /// The system refuses.
-    pub(super) fn warm(&self, part: &WarmPart, memory: &mut Memory) -> Result<(), Errno> {
+    pub(super) fn warm(
+        &self,
+        part: &WarmPart,
+        memory: &mut Memory,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Errno> {
         let file = self.open_name(part.name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
         // Nothing but the part: what else the kernel would read ahead was not in memory.
         rustix::fs::fadvise(&file, 0, None, Advice::Random)?;
         let longest = memory.0.len();
         let buffer = memory.0.bytes_mut();
         in_pieces(part.length, longest, |done, piece| {
+            // A part may be as long as a disk.
+            if stopped() {
+                return Ok(0);
+            }
             let at = part.offset.saturating_add(done as u64);
             rustix::io::pread(&file, &mut buffer[..piece], at)
         })?;
@@ -341,17 +350,19 @@ impl Acts<'_> {
         }
     }
 
-    /// Closes what is still open.
-    pub(super) fn end(self) {
-        for descriptor in self.files.rest() {
-            let _ = close(descriptor);
-        }
-    }
-
     /// Random bytes, another place of them for each call.
     fn content(&self, number: u64, bytes: usize) -> &[u8] {
         let from = (number as usize).wrapping_mul(4096) % PIECE;
         &self.content.bytes()[from..from + bytes.min(PIECE)]
+    }
+}
+
+impl Drop for Acts<'_> {
+    /// Closes what is still open, also where a replay could not begin: else its file system stays busy.
+    fn drop(&mut self) {
+        for descriptor in self.files.rest() {
+            let _ = close(descriptor);
+        }
     }
 }
 

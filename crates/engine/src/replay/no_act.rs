@@ -25,7 +25,12 @@ impl Acts<'_> {
         Err(Errno::NOSYS)
     }
 
-    pub(super) fn warm(&self, _: &WarmPart, _: &mut Memory) -> Result<(), Errno> {
+    pub(super) fn warm(
+        &self,
+        _: &WarmPart,
+        _: &mut Memory,
+        _: &dyn Fn() -> bool,
+    ) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 
@@ -34,6 +39,4 @@ impl Acts<'_> {
     }
 
     pub(super) fn used(&self, _: u32) {}
-
-    pub(super) fn end(self) {}
 }

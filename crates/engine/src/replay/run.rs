@@ -124,7 +124,7 @@ impl ReplayPlan {
         };
         // SAFETY: `keep` is none: the threads share one table of descriptors.
         let outcome = unsafe { workers.together(parts, work, None) };
-        acts.end();
+        drop(acts);
         let done = done
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -147,10 +147,9 @@ impl ReplayPlan {
             if control.stopped() {
                 break;
             }
-            acts.warm(part, &mut memory)
+            acts.warm(part, &mut memory, &|| control.stopped())
                 .map_err(|errno| fault(Op::Read, &self.path(root, part.name), errno))?;
         }
-        acts.end();
         Ok(())
     }
 

@@ -210,6 +210,71 @@ fn a_file_is_closed_by_its_last_user_alone() {
 }
 
 #[test]
+fn a_replay_that_cannot_begin_leaves_no_file_open() {
+    let base = tempfile::tempdir().unwrap();
+    std::fs::write(base.path().join("there"), "x").unwrap();
+    let held = |file, name| HeldFile {
+        file,
+        name,
+        flags: 0,
+        position: 0,
+    };
+    let plan = ReplayPlan {
+        names: ["there", "gone"]
+            .map(|name| CString::new(name).unwrap())
+            .into(),
+        held: vec![held(1, 0), held(2, 1)],
+        warm: Vec::new(),
+        files: 2,
+        threads: Vec::new(),
+        order: OrderBuilder::default().build(),
+    };
+    let refused = plan.run(base.path(), 1, 100_000_000, &Control::default());
+    assert!(refused.is_err());
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let mut open = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    assert!(!open.any(|path| path.starts_with(base.path())));
+}
+
+#[test]
+fn a_part_of_any_length_is_read_no_further_once_it_is_stopped() {
+    let base = tempfile::tempdir().unwrap();
+    let file = std::fs::File::create(base.path().join("long")).unwrap();
+    file.set_len(1 << 42).unwrap();
+    drop(file);
+    let plan = ReplayPlan {
+        names: vec![CString::new("long").unwrap()],
+        held: Vec::new(),
+        warm: vec![WarmPart {
+            name: 0,
+            offset: 0,
+            length: 1 << 42,
+        }],
+        files: 0,
+        threads: Vec::new(),
+        order: OrderBuilder::default().build(),
+    };
+    let control = Control::default();
+    std::thread::scope(|scope| {
+        let warms = scope.spawn(|| plan.warm(base.path(), &control));
+        // In the middle of it: a stop before would end it, too.
+        let long = base.path().join("long");
+        let reads = || {
+            let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let mut open = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+            open.any(|path| path == long)
+        };
+        while !reads() {
+            std::thread::yield_now();
+        }
+        control
+            .stop
+            .store(true, std::sync::atomic::Ordering::SeqCst);
+        warms.join().unwrap().unwrap();
+    });
+}
+
+#[test]
 fn modes_that_give_rights_of_others_are_not_taken_over() {
     use std::os::unix::fs::MetadataExt;
     let base = tempfile::tempdir().unwrap();

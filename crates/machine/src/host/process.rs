@@ -29,7 +29,7 @@ pub enum Streams<'a> {
     Open(&'a File),
     /// All three are read and written by this program: see [`Process::pipes`].
     Pipes,
-    /// Streams of this program: it is used at the terminal, and shares its process group.
+    /// Streams of this program: it is used at the terminal, in the user's own language, and shares its process group.
     Ours,
 }
 
@@ -98,7 +98,7 @@ impl Process {
             // Ctrl-C at the terminal is for this program, which then ends its children in order.
             start.process_group(0);
         }
-        if !matches!(streams, Streams::Open(_)) {
+        if !matches!(streams, Streams::Open(_) | Streams::Ours) {
             // Output that is read must be in one language; what a user sees keeps theirs.
             start.env("LC_ALL", "C");
         }

@@ -1,6 +1,7 @@
 //! What a study needs before its first trial: checked, or planned, and nothing touched.
 
-use stackrace_base::unit::ShownPath;
+use stackrace_base::unit::{InWords, ShownPath};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -113,7 +114,9 @@ pub fn plan_elsewhere(
             memory_bytes: known.memory_bytes,
             scratch: machine.scratch,
         };
-        Plan::of(study, &facts)
+        let mut plan = Plan::of(study, &facts);
+        add_unread(&mut plan, study);
+        plan
     })
 }
 
@@ -350,6 +353,28 @@ fn add_refused(plan: &mut Plan, host: &dyn Host, study: &Study) {
     }
 }
 
+/// Files that workloads read are needed here as well, where results are put together: which figures there are follows
+/// from them.
+fn add_unread(plan: &mut Plan, study: &Study) {
+    for why in unread(study) {
+        plan.add_problem(why);
+    }
+}
+
+fn unread(study: &Study) -> BTreeSet<String> {
+    let workloads = study.configurations.iter().flat_map(|one| &one.workloads);
+    let files = workloads.flat_map(|one| one.reads());
+    let unread = files.filter_map(|file| {
+        let error = std::fs::metadata(&file).err()?;
+        let (file, error) = (file.shown(), error.in_words());
+        Some(format!(
+            "{file} is needed on this machine, too: {error}; copy it to this path"
+        ))
+    });
+    // Configurations mostly have the same workloads.
+    unread.collect()
+}
+
 /// Refuses a study whose workloads refuse what they will be given.
 fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
     let refused = refused_by_workloads(host, study);
@@ -513,5 +538,21 @@ mod tests {
                 assert!(lines.len() > 2, "{name}: {}: {lines:?}", configuration.name);
             }
         }
+    }
+    #[test]
+    fn a_trace_that_is_not_here_is_needed_where_results_are_put_together() {
+        let base = tempfile::tempdir().unwrap();
+        let trace = base.path().join("app.trace");
+        let text = format!(
+            "title = \"t\"\n[factors]\nfs = [\"ext4\", \"xfs\"]\n[[stack]]\nloop = {{ size = \"1 GiB\" }}\n\
+             [[stack]]\n\"{{fs}}\" = {{}}\n[[workload]]\nname = \"app\"\nreplay = {{ trace = \"{}\" }}\n",
+            trace.display()
+        );
+        let study = parse("own", text.as_bytes()).unwrap_or_else(|why| panic!("{}", why.render()));
+        let said: Vec<String> = unread(&study).into_iter().collect();
+        let expected = "app.trace is needed on this machine, too: No such file or directory";
+        assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
+        std::fs::write(&trace, "").unwrap();
+        assert!(unread(&study).is_empty());
     }
 }

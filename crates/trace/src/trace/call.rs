@@ -1,5 +1,7 @@
 //! The calls that are recorded: what each is named in a trace, and how the kernel side reads it.
 
+use super::raw::RawEvent;
+
 /// Class of an operation, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
@@ -19,7 +21,7 @@ pub enum Class {
     Space,
     /// Mapping files into memory.
     Map,
-    /// Calls to storage that are seen, and cannot be replayed: io_uring, aio, copies between files.
+    /// Calls to storage that are seen, and cannot be replayed: io_uring, aio, msync, copies between files.
     Uncovered,
     /// Everything else that a thread waited in.
     Wait,
@@ -89,7 +91,7 @@ codes! {
     6 Fdatasync "fdatasync" Sync,
     7 SyncRange "sync_file_range" Sync,
     8 SyncFs "syncfs" Sync,
-    9 SyncMap "msync" Sync,
+    9 SyncMap "msync" Uncovered,
     10 Open "open" Open,
     11 Close "close" Open,
     12 Seek "lseek" Look,
@@ -195,6 +197,23 @@ pub(super) struct Call {
     numbers: [u16; 2],
 }
 
+impl Call {
+    /// What it does: a read or write at an offset of -1 is one at the position (preadv2(2)).
+    pub(super) fn at_position(&self, event: &RawEvent<'_>) -> Code {
+        let at_position = self.flags > 0 && event.argument(self.offset) == u64::MAX;
+        match self.code {
+            Code::ReadAt if at_position => Code::Read,
+            Code::WriteAt if at_position => Code::Write,
+            code => code,
+        }
+    }
+
+    /// Its flags are in memory, which is not read (`openat2`).
+    pub(super) fn hides_flags(&self) -> bool {
+        self.code == Code::Open && self.flags == 0 && self.implied == 0
+    }
+}
+
 /// Flag of calls on names that a link is not followed (`AT_SYMLINK_NOFOLLOW`, on every architecture of Linux).
 pub const NO_FOLLOW: u64 = 0x100;
 // No architecture has so many calls.
@@ -235,6 +254,14 @@ const fn still(code: Code, name: u8, kept: [u8; 3], numbers: [u16; 2]) -> Call {
     Call {
         implied: NO_FOLLOW,
         ..named(code, name, false, kept, numbers)
+    }
+}
+
+/// `creat`, whose flags are in its name: for writing, made, emptied (open(2), on every architecture that has it).
+const fn creat(numbers: [u16; 2]) -> Call {
+    Call {
+        implied: 0o1101,
+        ..named(Code::Open, 1, false, [0, 2, 0], numbers)
     }
 }
 
@@ -296,7 +323,7 @@ const CALLS: &[Call] = &[
     always(Code::SyncFs, [162, 81]),
     always(Code::SyncMap, [26, 227]),
     named(Code::Open, 1, false, [0, 3, 2], [2, NONE]),
-    named(Code::Open, 1, false, [0, 2, 0], [85, NONE]),
+    creat([85, NONE]),
     named(Code::Open, 2, true, [0, 4, 3], [257, 56]),
     // openat2 has its flags in memory, which is not read.
     named(Code::Open, 2, true, [0, 0, 0], [437, 437]),

@@ -1,6 +1,8 @@
 //! Events of the kernel as ordered operations: threads and files numbered, names hashed, wakes found.
 
-use std::collections::HashMap;
+mod naming;
+
+use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Code, by_number};
 use super::names::{Hashing, NameKey, Names, ROOT};
@@ -11,16 +13,21 @@ use super::raw::{RawEvent, RawKind};
 const KIND: u16 = 0o170_000;
 const REGULAR: u16 = 0o100_000;
 const DIRECTORY: u16 = 0o040_000;
+const LINK: u16 = 0o120_000;
+/// Flag of `open` that a file is made (open(2), on every architecture of Linux that is recorded).
+const CREATE: u64 = 0o100;
 /// The working directory, where a descriptor may stand.
 const WORKING: i32 = -100;
 
 /// The directory and the machine of a recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Absolute path of the directory, without links.
-    pub directory: Vec<u8>,
+    /// Absolute paths of the directory: without links, and others that lead to it.
+    pub directories: Vec<Vec<u8>>,
     /// Its file system, as the kernel numbers it.
     pub device: u32,
+    /// A number means several files: Btrfs counts in each subvolume anew.
+    pub subvolumes: bool,
     /// The directories that it stands in.
     pub above: Vec<Above>,
     /// When the recording began, ns of the monotonic clock.
@@ -70,14 +77,20 @@ pub struct Compiler {
     files: HashMap<u64, Option<u32>>,
     /// Names of inodes.
     inodes: HashMap<u64, u32>,
-    /// Inodes of directories, by their names.
+    /// Inodes of directories, and of all else, by their names.
     directories: HashMap<u32, u64>,
+    plain: HashMap<u32, u64>,
+    /// Names of inodes that were removed: only what was open before may still have such a number.
+    removed: HashMap<u64, u32>,
+    /// Links that lead out of the directory.
+    leaving: HashSet<u32>,
     /// File system and inode of the working directory of a process.
     working: HashMap<u32, (u32, u64)>,
     next_thread: u32,
     next_file: u32,
     operations: u64,
     unresolved: u64,
+    elsewhere: u64,
 }
 
 impl Compiler {
@@ -91,11 +104,15 @@ impl Compiler {
             files: HashMap::new(),
             inodes: HashMap::new(),
             directories: HashMap::new(),
+            plain: HashMap::new(),
+            removed: HashMap::new(),
+            leaving: HashSet::new(),
             working: HashMap::new(),
             next_thread: 0,
             next_file: 0,
             operations: 0,
             unresolved: 0,
+            elsewhere: 0,
         }
     }
 
@@ -111,28 +128,14 @@ impl Compiler {
         Some(number)
     }
 
-    /// Name that a link leads to; none: it leaves the directory.
-    pub fn target(&mut self, link: u32, target: &[u8]) -> Option<u32> {
-        if target.starts_with(b"/") {
-            return match self.absolute(target) {
-                Place::Below(name) => Some(name),
-                _ => None,
-            };
-        }
-        let (parent, _) = self.hashing.names.last(link)?;
-        self.hashing.path(parent, target)
+    /// Names an entry whose number is that of another file system, and says nothing here.
+    pub fn foreign(&mut self, parent: u32, part: &[u8]) -> Option<u32> {
+        self.hashing.part(parent, part)
     }
 
     /// Names the directory itself.
     pub fn root(&mut self, inode: u64) {
         self.learn(inode, ROOT, true);
-    }
-
-    fn learn(&mut self, inode: u64, name: u32, directory: bool) {
-        self.inodes.insert(inode, name);
-        if directory {
-            self.directories.insert(name, inode);
-        }
     }
 
     /// The names so far.
@@ -148,6 +151,11 @@ impl Compiler {
     /// Names that could not be resolved.
     pub fn unresolved(&self) -> u64 {
         self.unresolved
+    }
+
+    /// Files that were made on this file system by names that are not below the directory.
+    pub fn elsewhere(&self) -> u64 {
+        self.elsewhere
     }
 
     /// Makes operations of an event.
@@ -250,10 +258,12 @@ impl Compiler {
             // What neither concerns the directory nor waited is time between two operations.
             None if event.blocked_inside == 0 => return,
             None => {
-                // Pipes, sockets and terminals are no storage.
-                let is_file = [REGULAR, DIRECTORY].contains(&(event.mode & KIND));
-                let named = call.is_some_and(|call| call.role.name > 0);
-                match is_file || named {
+                // Pipes, sockets and terminals are no storage, even where they have a name.
+                let is_file = match event.file {
+                    0 => call.is_some_and(|call| call.role.name > 0),
+                    _ => is_stored(event.mode),
+                };
+                match is_file {
                     true => self.operation(Code::OtherFile, event),
                     false => self.operation(Code::Other, event),
                 }
@@ -278,9 +288,11 @@ impl Compiler {
         event: &RawEvent<'_>,
         out: &mut Vec<Operation>,
     ) -> Option<Operation> {
-        let (mut handle, mut path, mut second) = (0, 0, 0);
+        let (mut handle, mut path, mut second, mut made) = (0, 0, 0, false);
         let role = call.role;
+        let code = call.at_position(event);
         if role.opens && event.result >= 0 {
+            made = !self.inodes.contains_key(&event.inode);
             (handle, path) = self.opened(event)?;
         } else if role.name > 0 {
             let places = self.places(call, event);
@@ -293,11 +305,11 @@ impl Compiler {
             }
             self.moved(call.code, event, path, second);
         } else if role.descriptor > 0 {
-            handle = self.handle(event, out)?;
+            handle = self.handle(code, event, out)?;
         } else if role.closes {
             handle = self.files.get(&event.file).copied().flatten()?;
         }
-        let mut operation = self.operation(call.code, event);
+        let mut operation = self.operation(code, event);
         operation.handle = handle;
         operation.path = path;
         operation.second = second;
@@ -305,7 +317,13 @@ impl Compiler {
         operation.length = event.argument(call.length);
         operation.flags = event.argument(call.flags) | call.implied;
         let moved = event.result.max(0).unsigned_abs();
-        match call.code {
+        match code {
+            Code::Open if call.hides_flags() && handle > 0 => {
+                // Those of the open file: what made it is left out there.
+                let makes = if made { CREATE } else { 0 };
+                operation.flags = u64::from(event.flags) | makes;
+                operation.length = (event.mode & 0o777).into();
+            }
             Code::Read | Code::Write => {
                 operation.offset = event.position.saturating_sub(moved);
             }
@@ -314,7 +332,7 @@ impl Compiler {
         }
         // Several buffers: only their sum is known, by what was moved.
         let buffers = matches!(
-            call.code,
+            code,
             Code::Read | Code::ReadAt | Code::Write | Code::WriteAt
         );
         if buffers && call.length == 0 {
@@ -326,17 +344,23 @@ impl Compiler {
     /// A file that was opened: its number and its name; none: it is elsewhere.
     fn opened(&mut self, event: &RawEvent<'_>) -> Option<(u32, u32)> {
         let at = self.calls[usize::from(event.call)]?;
-        let place = match event.device == self.recorded.device && event.file != 0 {
+        let here = event.device == self.recorded.device && is_stored(event.mode);
+        let place = match here && event.file != 0 {
             true => self.place(event.name, at, event),
             false => Place::Elsewhere,
         };
+        let absolute = event.name.is_some_and(|name| name.starts_with(b"/"));
         let name = match place {
             Place::Below(name) => Some(name),
-            // By a link, or by another mount.
-            _ if event.device == self.recorded.device => self.inodes.get(&event.inode).copied(),
+            // By a link, or by another mount. Elsewhere on Btrfs another file may have the same number.
+            _ if here && !(self.recorded.subvolumes && absolute) => {
+                self.inodes.get(&event.inode).copied()
+            }
             _ => None,
         };
         let Some(name) = name else {
+            let made = (event.argument(at.flags) | at.implied) & CREATE != 0;
+            self.elsewhere += u64::from(here && made);
             // Its next calls are dropped without looking again.
             self.files.insert(event.file, None);
             return None;
@@ -349,22 +373,33 @@ impl Compiler {
     }
 
     /// The number of an open file; one that was open before is named first.
-    fn handle(&mut self, event: &RawEvent<'_>, out: &mut Vec<Operation>) -> Option<u32> {
+    fn handle(
+        &mut self,
+        code: Code,
+        event: &RawEvent<'_>,
+        out: &mut Vec<Operation>,
+    ) -> Option<u32> {
         if event.file == 0 || event.device != self.recorded.device {
             return None;
         }
         if let Some(known) = self.files.get(&event.file) {
             return *known;
         }
-        let Some(name) = self.inodes.get(&event.inode).copied() else {
+        let known = self.inodes.get(&event.inode);
+        let known = known.or_else(|| self.removed.get(&event.inode));
+        let known = known.filter(|_| is_stored(event.mode));
+        let Some(name) = known.copied() else {
             self.files.insert(event.file, None);
             return None;
         };
         self.next_file += 1;
-        let moved = event.result.max(0).unsigned_abs();
+        // Its position is that before this call: what was moved is taken off.
+        let moved = match code {
+            Code::Read | Code::Write => event.result.max(0).unsigned_abs(),
+            _ => 0,
+        };
         let thread = self.thread(event.thread).number;
         let start = event.start.saturating_sub(self.recorded.began);
-        // Its position is that before this call: what was moved is taken off.
         let held = Operation {
             handle: self.next_file,
             path: name,
@@ -376,130 +411,9 @@ impl Compiler {
         self.files.insert(event.file, Some(self.next_file));
         Some(self.next_file)
     }
+}
 
-    /// Where the names of a call lead.
-    fn places(&mut self, call: &Call, event: &RawEvent<'_>) -> [Option<Place>; 2] {
-        let first = self.place(event.name, call, event);
-        let second = (call.role.second > 0).then(|| match event.second {
-            // No name that the call looks up: a link may lead to what is not there.
-            target if call.code == Code::SymLink => match (first, target) {
-                (Place::Below(link), Some(target)) => self
-                    .target(link, target)
-                    .map_or(Place::Elsewhere, Place::Below),
-                _ => Place::Elsewhere,
-            },
-            // The second directory may be another one; only the working directory is sure to be the same.
-            Some(name) if call.role.at && !name.starts_with(b"/") => {
-                let same = event.argument(call.role.second - 1) as i32
-                    == event.argument(call.role.name - 1) as i32;
-                match same {
-                    true => self.place(Some(name), call, event),
-                    false => Place::Unknown,
-                }
-            }
-            name => self.place(name, call, event),
-        });
-        let places = [Some(first), second];
-        // It is counted, as it makes the trace less than whole.
-        if places.contains(&Some(Place::Unknown)) {
-            self.unresolved += 1;
-        }
-        places
-    }
-
-    fn place(&mut self, name: Option<&[u8]>, call: &Call, event: &RawEvent<'_>) -> Place {
-        let Some(name) = name else {
-            return Place::Unknown;
-        };
-        if name.starts_with(b"/") {
-            return self.absolute(name);
-        }
-        let role = call.role;
-        let relative_to = event.argument(role.name.saturating_sub(1)) as i32;
-        let (mut device, mut base) = (event.base_device, event.base);
-        if !role.at || relative_to == WORKING {
-            let before = self.working.insert(event.process, (device, base));
-            if call.code == Code::ChangeDir {
-                // The kernel side saw the new one.
-                (device, base) = before.unwrap_or_default();
-            }
-        }
-        if device == self.recorded.device
-            && let Some(from) = self.inodes.get(&base).copied()
-        {
-            return match self.hashing.path(from, name) {
-                Some(name) => Place::Below(name),
-                // It leaves the directory.
-                None => Place::Elsewhere,
-            };
-        }
-        let mut above = self.recorded.above.iter();
-        let above = above.find(|above| (above.device, above.inode) == (device, base));
-        match above.map(|above| [&above.path, &b"/"[..], name].concat()) {
-            Some(name) => self.absolute(&name),
-            None => Place::Elsewhere,
-        }
-    }
-
-    /// Where an absolute name leads.
-    fn absolute(&mut self, name: &[u8]) -> Place {
-        let mut parts: Vec<&[u8]> = Vec::new();
-        for part in name.split(|byte| *byte == b'/') {
-            match part {
-                b"" | b"." => {}
-                b".." => {
-                    parts.pop();
-                }
-                part => parts.push(part),
-            }
-        }
-        let directory = self.recorded.directory.split(|byte| *byte == b'/');
-        let directory = directory.filter(|part| !part.is_empty());
-        let mut below = parts.into_iter();
-        for part in directory {
-            if below.next() != Some(part) {
-                return Place::Elsewhere;
-            }
-        }
-        let name = below.try_fold(ROOT, |at, part| self.hashing.part(at, part));
-        name.map_or(Place::Unknown, Place::Below)
-    }
-
-    /// Learns what a call did to the names of directories.
-    fn moved(&mut self, code: Code, event: &RawEvent<'_>, path: u32, second: u32) {
-        if event.result < 0 {
-            return;
-        }
-        match code {
-            Code::ChangeDir if path > 0 => {
-                self.learn(event.base, path, true);
-                let new = (event.base_device, event.base);
-                self.working.insert(event.process, new);
-            }
-            Code::Rename => {
-                // A file needs no care: it is known by its address when it is open, and by its new name later.
-                let Some(inode) = self.directories.remove(&path) else {
-                    return;
-                };
-                // Directories in it have other names now, which are learnt when they are opened.
-                let within = |names: &Names, mut name: u32| {
-                    while let Some((parent, _)) = names.last(name) {
-                        if parent == path {
-                            return true;
-                        }
-                        name = parent;
-                    }
-                    false
-                };
-                let names = &self.hashing.names;
-                self.directories.retain(|name, _| !within(names, *name));
-                self.inodes.retain(|_, name| !within(names, *name));
-                self.inodes.remove(&inode);
-                if second > 0 {
-                    self.learn(inode, second, true);
-                }
-            }
-            _ => {}
-        }
-    }
+/// Whether something is stored, by its mode: pipes, sockets and devices are not, whatever directory they stand in.
+fn is_stored(mode: u16) -> bool {
+    [REGULAR, DIRECTORY, LINK].contains(&(mode & KIND))
 }

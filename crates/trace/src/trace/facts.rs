@@ -94,6 +94,8 @@ pub enum StopReason {
     NoSpace,
     /// Recording cost more than was allowed.
     Cost,
+    /// There were as many threads as a trace takes.
+    Threads,
     /// The trace was cut out of another one.
     Cut,
 }
@@ -116,6 +118,9 @@ pub struct Ending {
     pub not_followed: u64,
     /// Names that could not be resolved: too long, or relative to a directory that is not known.
     pub unresolved: u64,
+    /// Files that were made on the same file system by names that are not below the directory; 0 before it was counted.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub elsewhere: u64,
     /// Estimated processor time that the recording took from the application, ns.
     pub cost_ns: u64,
     /// Processor time of the application meanwhile, that of recording included, ns.
@@ -125,6 +130,14 @@ pub struct Ending {
     /// What the devices did meanwhile; none: that is not counted there, or the trace is of version 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceTotal>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Ending {

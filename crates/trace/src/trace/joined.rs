@@ -69,7 +69,8 @@ impl Joined {
     pub fn take(&mut self, operation: &Operation) {
         let number = operation.thread;
         match operation.code {
-            code if code.class() == Class::Sync => {
+            // A database that writes through memory commits so.
+            code if code.class() == Class::Sync || code == Code::SyncMap => {
                 self.syncs += 1;
                 self.syncing.insert(number);
                 let ended = Ended {
@@ -184,6 +185,10 @@ mod tests {
         let on = [wait(1, 150, 200), at(Code::Exit, 2, 150, 0)];
         let two = beside(&[second, on].concat());
         assert_eq!(shared(&two), 1);
+        // Through memory it is the same.
+        let mut memory = two.clone();
+        memory[0].code = Code::SyncMap;
+        assert_eq!(shared(&memory), 1);
         // Two that make their own ones another time.
         let own = [1, 2].map(|thread| at(Code::Fdatasync, thread, 300, 50));
         assert_eq!(shared(&[&two[..], &own].concat()), 1);

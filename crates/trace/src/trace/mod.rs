@@ -29,6 +29,6 @@ pub use joined::{Joined, SharedSyncs};
 pub use names::{NameKey, Names, ROOT};
 pub use operation::Operation;
 pub use raw::RawEvent;
-pub use reader::{Part, TraceReader};
-pub use summary::{ClassTotal, MAPPED_MAX, Summary, Summing};
+pub use reader::{Part, THREADS_MAX, TraceReader};
+pub use summary::{ClassTotal, MAPPED_MAX, REPLAYED_MAX, Summary, Summing};
 pub use writer::TraceWriter;

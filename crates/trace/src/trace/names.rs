@@ -1,6 +1,7 @@
 //! Names of files: each part replaced by a keyed hash of the same length.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::columns::{Bytes, put};
 
@@ -11,7 +12,9 @@ const NAMES: usize = 4 << 20;
 const NAME_BYTES: usize = 128 << 20;
 /// Longest part of a name, and most parts of one.
 const PART: usize = 300;
-const DEEPEST: u16 = 1024;
+const DEEPEST: u16 = 256;
+/// Longest path below the directory (`PATH_MAX`): the kernel takes no longer one.
+const PATH: usize = 4095;
 /// Letters of hashed names: none that a file system forbids.
 const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
@@ -30,6 +33,8 @@ impl std::fmt::Debug for NameKey {
 pub struct Names {
     entries: Vec<(u32, Box<[u8]>)>,
     depths: Vec<u16>,
+    /// Lengths of the paths below the directory.
+    lengths: Vec<u16>,
     bytes: usize,
 }
 
@@ -38,6 +43,7 @@ impl Default for Names {
         Self {
             entries: vec![(0, Box::default()), (0, Box::default())],
             depths: vec![0, 0],
+            lengths: vec![0, 0],
             bytes: 0,
         }
     }
@@ -54,6 +60,12 @@ impl Names {
     pub fn last(&self, name: u32) -> Option<(u32, &[u8])> {
         let (parent, part) = self.entries.get(name as usize)?;
         (name > ROOT).then_some((*parent, part))
+    }
+
+    /// Length of its path below the directory, bytes.
+    pub fn length(&self, name: u32) -> usize {
+        let length = self.lengths.get(name as usize);
+        length.copied().map_or(0, usize::from)
     }
 
     /// The parts of a name below the directory.
@@ -78,6 +90,11 @@ impl Names {
             || part == b".."
             || part.len() > PART
             || depth > DEEPEST;
+        // A slash before each part but the first.
+        let length = self.length(parent) + usize::from(parent > ROOT) + part.len();
+        if length > PATH {
+            return Err(format!("a path is longer than {PATH} bytes"));
+        }
         if no_part || part.iter().any(|byte| [b'/', 0].contains(byte)) {
             return Err("a name leaves its directory, or is none".to_owned());
         }
@@ -91,12 +108,15 @@ impl Names {
         let number = self.count();
         self.entries.push((parent, part.into()));
         self.depths.push(depth);
+        // At most `PATH`.
+        self.lengths.push(length as u16);
         Ok(number)
     }
 
-    /// Appends the names from a number on.
-    pub(super) fn put_from(&self, first: u32, out: &mut Vec<u8>) {
-        let new = self.entries.get(first as usize..).unwrap_or_default();
+    /// Appends the names of these numbers.
+    pub(super) fn put(&self, numbers: Range<u32>, out: &mut Vec<u8>) {
+        let numbers = numbers.start as usize..numbers.end as usize;
+        let new = self.entries.get(numbers).unwrap_or_default();
         put(out, new.len() as u64);
         for (parent, part) in new {
             put(out, u64::from(*parent));
@@ -116,6 +136,15 @@ impl Names {
         }
         Ok(())
     }
+}
+
+/// Why a path has no name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoName {
+    /// It leaves the directory.
+    Leaves,
+    /// There are more names than a trace takes, or a part is none.
+    Full,
 }
 
 /// Real names as they become hashed ones.
@@ -158,17 +187,23 @@ impl Hashing {
         Some(number)
     }
 
-    /// The number of a path that begins in a directory; `..` leaves one, but never the recorded directory.
-    pub(super) fn path(&mut self, from: u32, path: &[u8]) -> Option<u32> {
+    /// The number of a path that begins in a directory; neither `..` nor one of these links leads out of the recorded one.
+    pub(super) fn path(
+        &mut self,
+        from: u32,
+        path: &[u8],
+        leaving: &HashSet<u32>,
+    ) -> Result<u32, NoName> {
         let mut at = from;
         for part in path.split(|byte| *byte == b'/') {
             at = match part {
                 b"" | b"." => at,
-                b".." => self.names.last(at)?.0,
-                part => self.part(at, part)?,
+                _ if leaving.contains(&at) => return Err(NoName::Leaves),
+                b".." => self.names.last(at).ok_or(NoName::Leaves)?.0,
+                part => self.part(at, part).ok_or(NoName::Full)?,
             };
         }
-        Some(at)
+        Ok(at)
     }
 }
 
@@ -189,17 +224,21 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    fn path(hashing: &mut Hashing, path: &[u8]) -> Result<u32, NoName> {
+        hashing.path(ROOT, path, &HashSet::new())
+    }
+
     #[test]
     fn names_keep_their_length_and_tell_nothing() {
         let mut hashing = Hashing::new(NameKey([7; 32]));
-        let number = hashing.path(ROOT, b"base/5/pg_internal.init").unwrap();
+        let number = path(&mut hashing, b"base/5/pg_internal.init").unwrap();
         let parts = hashing.names.parts(number);
         let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
         assert_eq!(lengths, [4, 1, 16]);
         assert!(parts[0] != b"base" && parts[2] != b"pg_internal.init");
         assert_eq!(
-            hashing.path(ROOT, b"./base//5/../5/pg_internal.init"),
-            Some(number)
+            path(&mut hashing, b"./base//5/../5/pg_internal.init"),
+            Ok(number)
         );
     }
 
@@ -207,7 +246,7 @@ mod tests {
     fn another_key_gives_other_names() {
         let named = |key| {
             let mut hashing = Hashing::new(NameKey([key; 32]));
-            let number = hashing.path(ROOT, b"a-rather-long-name").unwrap();
+            let number = path(&mut hashing, b"a-rather-long-name").unwrap();
             hashing.names.parts(number).concat()
         };
         assert_ne!(named(1), named(2));
@@ -218,7 +257,7 @@ mod tests {
         let mut hashing = Hashing::new(NameKey([7; 32]));
         let all: Vec<u32> = (1..=255)
             .filter(|byte| ![b'/', b'.'].contains(byte))
-            .map(|byte| hashing.path(ROOT, &[byte]).unwrap())
+            .map(|byte| path(&mut hashing, &[byte]).unwrap())
             .collect();
         let names: BTreeSet<Vec<u8>> = all
             .iter()
@@ -228,9 +267,26 @@ mod tests {
     }
 
     #[test]
+    fn no_path_is_longer_than_the_kernel_takes() {
+        let mut names = Names::default();
+        let mut at = ROOT;
+        for _ in 0..16 {
+            at = names.add(at, &[b'a'; 255]).unwrap();
+        }
+        // 16 parts and 15 slashes.
+        assert_eq!(names.length(at), PATH);
+        assert!(
+            names
+                .add(at, b"a")
+                .unwrap_err()
+                .contains("longer than 4095")
+        );
+    }
+
+    #[test]
     fn a_path_never_leaves_the_directory() {
         let mut hashing = Hashing::new(NameKey([7; 32]));
-        assert_eq!(hashing.path(ROOT, b"a/../../etc"), None);
+        assert_eq!(path(&mut hashing, b"a/../../etc"), Err(NoName::Leaves));
         let mut names = Names::default();
         for part in [&b".."[..], b".", b"", b"a/b", b"a\0"] {
             assert!(names.add(ROOT, part).is_err());

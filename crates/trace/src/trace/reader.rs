@@ -12,8 +12,9 @@ use super::facts::{Ending, EntryKind, KeptEntry, OLDEST, ResidentRange, TraceOri
 use super::names::Names;
 use super::operation::Operation;
 
-/// Most threads, open files and entries of a tree.
-const THREADS: u32 = 1 << 20;
+/// Most threads of a trace.
+pub const THREADS_MAX: u32 = 1 << 20;
+/// Most open files, and entries of a tree.
 const HANDLES: u32 = 1 << 30;
 const ENTRIES: usize = 4 << 20;
 
@@ -241,7 +242,7 @@ impl<R: Read> TraceReader<R> {
         };
         let other = other.map(|thread| u32::try_from(thread).unwrap_or(u32::MAX));
         for thread in [Some(operation.thread), other].into_iter().flatten() {
-            if thread > self.threads || thread >= THREADS {
+            if thread > self.threads || thread >= THREADS_MAX {
                 return Err(format!("thread {thread} is not there yet"));
             }
             self.threads = self.threads.max(thread + 1);

@@ -14,6 +14,9 @@ use super::reader::{Part, TraceReader};
 /// Longest mapping whose pages a replay reads, all at once; of longer ones it is not known which were touched.
 pub const MAPPED_MAX: u64 = 64 << 20;
 
+/// Most operations of a trace that is replayed: all of them are in memory then.
+pub const REPLAYED_MAX: u64 = 8 << 20;
+
 /// All calls of a class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassTotal {
@@ -40,6 +43,8 @@ pub struct Summary {
     pub files: u64,
     /// Their sizes together.
     pub file_bytes: u64,
+    /// Links that lead out of the directory: what is named through them is not recorded.
+    pub links_out: u64,
     /// Bytes of them that were in memory before.
     pub resident_bytes: u64,
     /// Calls by class.
@@ -75,6 +80,7 @@ impl Summing {
                 ending: Ending::default(),
                 files: 0,
                 file_bytes: 0,
+                links_out: 0,
                 resident_bytes: 0,
                 classes: BTreeMap::new(),
                 forks: 0,
@@ -94,6 +100,10 @@ impl Summing {
         let found = &mut self.found;
         match part {
             Part::Tree(entries) => {
+                let links = entries
+                    .iter()
+                    .filter(|entry| entry.kind == EntryKind::Link && entry.target == 0);
+                found.links_out += links.count() as u64;
                 let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
                 for file in files {
                     found.files += 1;

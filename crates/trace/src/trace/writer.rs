@@ -51,11 +51,12 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// New names, as each frame with names begins.
-    fn new_names(&mut self, names: &Names) -> Vec<u8> {
+    /// New names below a number, as each frame with names begins. A directory's number is below those of what it holds.
+    fn new_names(&mut self, names: &Names, end: u32) -> Vec<u8> {
         let mut body = Vec::new();
-        names.put_from(self.named, &mut body);
-        self.named = names.count();
+        let end = end.max(self.named);
+        names.put(self.named..end, &mut body);
+        self.named = end;
         body
     }
 
@@ -64,9 +65,11 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// The system cannot write.
     pub fn tree(&mut self, names: &Names, entries: &[KeptEntry]) -> Result<(), TraceError> {
-        // A chunk's names are those below the largest one that it uses.
         for chunk in entries.chunks(BLOCK) {
-            let mut body = self.new_names(names);
+            // No more than it uses: all names of a large tree are longer than a part may be.
+            let used = chunk.iter().map(|entry| entry.path.max(entry.target));
+            let end = used.max().map_or(0, |largest| largest.saturating_add(1));
+            let mut body = self.new_names(names, end);
             put(&mut body, chunk.len() as u64);
             for entry in chunk {
                 let kind = match entry.kind {
@@ -119,7 +122,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn block(&mut self, names: &Names) -> Result<(), TraceError> {
-        let mut body = self.new_names(names);
+        let mut body = self.new_names(names, names.count());
         put_operations(&mut body, &self.pending);
         self.pending.clear();
         self.frame(OPERATIONS, &body)

@@ -1,5 +1,7 @@
 //! Operations of a trace as steps of a replay.
 
+mod refuses;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 
@@ -19,8 +21,8 @@ use stackrace_base::unit;
 
 /// The kernel moves no more at once (`MAX_RW_COUNT`).
 const MOVED_MAX: u64 = 0x7fff_f000;
-/// Largest mapping whose writes may be left out: SQLite's index of its log is one of 32 KiB.
-const WRITTEN_MAX: u64 = 1 << 20;
+/// Most bytes of whole paths: all of them are in memory.
+const PATHS_MAX: usize = 512 << 20;
 /// Flag of `unlinkat` that a directory goes (`AT_REMOVEDIR`).
 const REMOVE_DIR: u64 = 0x200;
 
@@ -74,6 +76,8 @@ struct Compiling<'a> {
     order: OrderBuilder,
     numbers: HashMap<u32, u32>,
     names: Vec<std::ffi::CString>,
+    /// Bytes of these names.
+    path_bytes: usize,
     held: Vec<HeldFile>,
     warm: Vec<WarmPart>,
     /// Open files that were ever locked as a whole.
@@ -112,6 +116,7 @@ pub(super) fn compile<R: Read>(
         order: OrderBuilder::default(),
         numbers: HashMap::new(),
         names: Vec::new(),
+        path_bytes: 0,
         held: Vec::new(),
         warm: Vec::new(),
         locked: HashSet::new(),
@@ -126,8 +131,9 @@ pub(super) fn compile<R: Read>(
         recorded_ns: 0,
         refused: None,
     };
-    while let Some(part) = from.next_part()? {
-        match part {
+    let mut part = 0;
+    while let Some(next) = from.next_part()? {
+        match next {
             Part::Tree(entries) => {
                 for entry in &entries {
                     tree.add(from.names(), entry);
@@ -153,6 +159,13 @@ pub(super) fn compile<R: Read>(
             }
             Part::Ending(_) => {}
         }
+        // Few bytes of a trace may be many of paths, if each stands in the one before.
+        if tree.path_bytes + compiling.path_bytes > PATHS_MAX {
+            let most = unit::bytes(PATHS_MAX as u64);
+            let why = format!("its paths have more than {most}");
+            return Err(TraceError::Impossible { part, why });
+        }
+        part += 1;
     }
     Ok(compiling.finish(tree))
 }
@@ -167,6 +180,7 @@ impl Compiling<'_> {
         let longest = self.threads.iter().map(|thread| thread.steps).max();
         // No thread waited longer for the recorder than the one that had the most to record.
         let recorder_ns = self.each_ns.saturating_mul(longest.unwrap_or(0));
+        self.check_size();
         if self.lanes.are_too_many() {
             let most = unit::count(LANES_MAX.into());
             self.refused.get_or_insert_with(|| {
@@ -216,6 +230,7 @@ impl Compiling<'_> {
         let next = self.names.len() as u32;
         let number = *self.numbers.entry(name).or_insert(next);
         if number == next {
+            self.path_bytes += names.length(name);
             self.names.push(path(names, name));
         }
         number
@@ -290,7 +305,8 @@ impl Compiling<'_> {
         let thread = self.thread(operation.thread);
         let passed = operation.end().saturating_sub(thread.end);
         let off = operation.gap_queued + operation.gap_blocked;
-        let off = off.saturating_add(operation.queued + operation.blocked + each_ns);
+        let off = off.saturating_add(operation.queued + operation.blocked);
+        let off = off.saturating_add(each_ns);
         let computed = passed.saturating_sub(off);
         let compute_ns = computed.saturating_sub(thread.spent);
         // The call that it stands in names the same gap again.
@@ -401,7 +417,9 @@ impl Compiling<'_> {
         } else if operation.code == Code::Other && self.arrivals == Arrivals::Open {
             step.arrives_ns = (operation.blocked > 0).then(|| operation.end());
         } else {
-            step.sleep_ns = step.sleep_ns.saturating_add(operation.blocked);
+            // No longer than it took: the wait may have begun before the recording.
+            let waited = operation.blocked.min(operation.duration);
+            step.sleep_ns = step.sleep_ns.saturating_add(waited);
         }
     }
 
@@ -472,9 +490,8 @@ impl Compiling<'_> {
             },
             Code::Allocate => {
                 // A hole that is punched takes no space; it is counted, as the bound may be too high but never too low.
-                if operation.result >= 0 {
-                    self.grow(operation, offset.saturating_add(length), length);
-                }
+                // So is what failed: with more room it may not.
+                self.grow(operation, offset.saturating_add(length), length);
                 ReplayCall::Allocate {
                     file,
                     mode: flags,
@@ -498,8 +515,9 @@ impl Compiling<'_> {
         let (file, offset) = (operation.handle, operation.offset);
         let length = operation.length.min(MOVED_MAX);
         if matches!(operation.code, Code::Write | Code::WriteAt) {
-            let moved = operation.moved();
-            self.grow(operation, offset.saturating_add(moved), moved);
+            // Also what was not written when recorded: it is asked for again, and there may be room for it here.
+            self.grow(operation, offset.saturating_add(length), length);
+            self.check_flags(operation);
         }
         match operation.code {
             Code::Read => ReplayCall::Read { file, length },
@@ -573,19 +591,6 @@ impl Compiling<'_> {
             Code::ChangeDir => ReplayCall::Stat { on },
             _ => on_either(operation, on),
         }
-    }
-
-    /// Refuses mappings whose writes are not seen.
-    fn check_mapping(&mut self, operation: &Operation) {
-        if !operation.maps_for_writing() || operation.length <= WRITTEN_MAX {
-            return;
-        }
-        self.refused.get_or_insert_with(|| {
-            format!(
-                "the application writes through a mapping of {}: such writes are not recorded",
-                unit::bytes(operation.length)
-            )
-        });
     }
 }
 

@@ -27,8 +27,8 @@ pub(super) fn words(results: &ReplayResults) -> String {
 
 /// A result of the kernel, in words.
 fn result_words(result: i64) -> String {
-    match i32::try_from(-result) {
-        Ok(errno @ 1..) => std::io::Error::from_raw_os_error(errno).in_words(),
+    match result.checked_neg().map(i32::try_from) {
+        Some(Ok(errno @ 1..)) => std::io::Error::from_raw_os_error(errno).in_words(),
         _ => result.to_string(),
     }
 }

@@ -9,7 +9,9 @@ use std::time::SystemTime;
 
 use stackrace_engine::Op;
 use stackrace_engine::replay::ReplayPlan;
-use stackrace_trace::trace::{DeviceTotal, SharedSyncs, Summary, Summing, TraceError, TraceReader};
+use stackrace_trace::trace::{
+    DeviceTotal, REPLAYED_MAX, SharedSyncs, Summary, Summing, TraceError, TraceReader,
+};
 
 use super::compile::{Compiled, compile};
 use super::recorded::{Arrivals, RecordedOp};
@@ -19,8 +21,6 @@ use crate::workload::kind::Cost;
 use stackrace_base::event::{RecordedApplication, RecordedDevice, RecordedOperation};
 use stackrace_base::unit::{self, InWords, ShownPath};
 
-/// Most calls that are replayed: all of them are in memory.
-const OPERATIONS_MAX: u64 = 8 << 20;
 /// Shares of events that were lost, and of time on storage that cannot be repeated, above which a replay is not like the
 /// application.
 const LOST_MAX: f64 = 0.001;
@@ -33,6 +33,8 @@ const SHORTER: &str = "record a shorter time: stackrace record --help";
 #[derive(Debug)]
 pub(super) struct LoadedTrace {
     pub(super) digest: String,
+    /// Why this machine cannot make its calls, though it can read them: another one measures.
+    pub(super) not_here: Option<String>,
     pub(super) plan: ReplayPlan,
     pub(super) tree: KeptTree,
     pub(super) cost: Cost,
@@ -212,6 +214,7 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
     }
     Ok(LoadedTrace {
         digest: digest.to_hex().to_string(),
+        not_here: not_here(&summary),
         plan,
         tree,
         cost,
@@ -228,27 +231,29 @@ fn read(mut file: File, arrivals: Arrivals) -> Result<LoadedTrace, Refused> {
     })
 }
 
+/// Why this machine cannot make the calls of a trace; numbers and bits of calls are kept as the architecture has them.
+fn not_here(summary: &Summary) -> Option<String> {
+    let (there, here) = (&summary.origin.architecture, std::env::consts::ARCH);
+    (there != here).then(|| {
+        format!(
+            "it was recorded on {there}, and this machine is {here}: flags of calls differ; replay it on a machine like \
+             the recorded one"
+        )
+    })
+}
+
 /// Refuses what cannot be replayed, or would not be like the application.
 fn check(summary: &Summary) -> Result<(), Refused> {
     let (origin, ending) = (&summary.origin, &summary.ending);
-    // Numbers and bits of calls are kept as the architecture has them.
-    let here = std::env::consts::ARCH;
-    if origin.architecture != here {
-        let why = format!(
-            "it was recorded on {}, and this machine is {here}: flags of calls differ",
-            origin.architecture
-        );
-        return Err((why, "replay it on a machine like the recorded one"));
-    }
     if origin.cut {
         let why = "it is a part of a trace: what its files were like where it begins is not known";
         return Err((why.to_owned(), "replay the whole trace"));
     }
-    if ending.operations > OPERATIONS_MAX {
+    if ending.operations > REPLAYED_MAX {
         let why = format!(
             "it has {} operations; at most {} are replayed",
             unit::count(ending.operations),
-            unit::count(OPERATIONS_MAX),
+            unit::count(REPLAYED_MAX),
         );
         return Err((why, SHORTER));
     }
@@ -261,7 +266,7 @@ fn check(summary: &Summary) -> Result<(), Refused> {
         return Err((why, RECORD));
     }
     // Each of them may be the one that the others waited for.
-    let left_out = ending.not_followed + ending.unresolved;
+    let left_out = ending.not_followed.saturating_add(ending.unresolved);
     if left_out as f64 > ending.operations as f64 * LOST_MAX {
         let why = format!(
             "{} threads or names of {} operations could not be followed when it was recorded",
@@ -273,8 +278,8 @@ fn check(summary: &Summary) -> Result<(), Refused> {
     let covered = summary.coverage();
     if 1.0 - covered > UNCOVERED_MAX {
         let why = format!(
-            "only {} of its time on storage can be replayed: io_uring, aio, copies between files and waits for pages \
-             cannot",
+            "only {} of its time on storage can be replayed: io_uring, aio, msync, copies between files and waits for \
+             pages cannot",
             unit::percent(covered)
         );
         return Err((

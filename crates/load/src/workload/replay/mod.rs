@@ -64,7 +64,12 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "a recorded application: the calls of a trace, made again",
     source: "a trace of `stackrace record`; rules after ARTC/ROOT (SOSP 2013) and //TRACE (FAST 2007)",
     settings: &[
-        SettingDoc::text(TRACE, "", "The trace, on the machine that measures.").required(),
+        SettingDoc::text(
+            TRACE,
+            "",
+            "The trace, on the machine that measures, and on this one.",
+        )
+        .required(),
         SettingDoc::text(DIGEST, "", "BLAKE3 of the trace: another one is refused."),
         SettingDoc::text(
             HOME,
@@ -138,8 +143,22 @@ impl Replay {
         }
     }
 
+    /// The trace, where its calls can be made.
     fn loaded(&self) -> Result<&LoadedTrace, WorkloadError> {
-        self.loaded.as_deref().map_err(|why| trouble(why.clone()))
+        match self.refused() {
+            None => self.loaded.as_deref().map_err(|why| trouble(why.clone())),
+            Some(why) => Err(trouble(why)),
+        }
+    }
+
+    fn refused(&self) -> Option<String> {
+        match &self.loaded {
+            Ok(loaded) => loaded
+                .not_here
+                .as_ref()
+                .map(|why| format!("{}: {why}", self.trace.shown())),
+            Err(why) => Some(why.clone()),
+        }
     }
 }
 
@@ -191,7 +210,7 @@ impl Workload for Replay {
 
     fn refused_on(&self, _host: &dyn Host) -> Option<String> {
         // Each machine that measures reads the trace itself, at this path.
-        self.loaded.as_ref().err().cloned()
+        self.refused()
     }
 
     fn reads(&self) -> Vec<PathBuf> {

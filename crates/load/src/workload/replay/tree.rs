@@ -23,11 +23,14 @@ pub(super) struct KeptTree {
     sparse: Vec<(PathBuf, u64)>,
     /// Bytes that are stored.
     pub(super) bytes: u64,
+    /// What whole paths of all entries take in memory.
+    pub(super) path_bytes: usize,
 }
 
 impl KeptTree {
     /// Adds an entry; what is no directory, file or link is left out.
     pub(super) fn add(&mut self, names: &Names, entry: &KeptEntry) {
+        self.path_bytes += names.length(entry.path) + names.length(entry.target);
         let path = PathBuf::from(OsStr::from_bytes(path(names, entry.path).as_bytes()));
         // Small files are kept within directories or inodes by some, and count as no blocks there.
         let stored = match entry.stored.saturating_add(HOLE_MIN) < entry.size {

@@ -3,14 +3,20 @@
 use super::super::raw::{RawEvent, RawKind};
 use super::super::*;
 
-const DEVICE: u32 = 0x800_0001;
+pub(super) const DEVICE: u32 = 0x800_0001;
 const DIR: u16 = 0o040_755;
 const FILE: u16 = 0o100_644;
 
-fn compiler() -> Compiler {
+pub(super) fn compiler() -> Compiler {
+    compiler_of(false)
+}
+
+/// A directory with one file.
+pub(super) fn compiler_of(subvolumes: bool) -> Compiler {
     let recorded = Recorded {
-        directory: b"/srv/data".to_vec(),
+        directories: vec![b"/srv/data".to_vec(), b"/link/to/data".to_vec()],
         device: DEVICE,
+        subvolumes,
         above: vec![Above {
             device: 1,
             inode: 5,
@@ -26,7 +32,7 @@ fn compiler() -> Compiler {
 }
 
 /// A call on x86-64 of thread 7 that begins at a time and takes 10.
-fn event(call: u16, start: u64) -> RawEvent<'static> {
+pub(super) fn event(call: u16, start: u64) -> RawEvent<'static> {
     RawEvent {
         kind: RawKind::Call,
         start,
@@ -53,7 +59,7 @@ fn event(call: u16, start: u64) -> RawEvent<'static> {
     }
 }
 
-fn open(name: &'static [u8], inode: u64, file: u64, start: u64) -> RawEvent<'static> {
+pub(super) fn open(name: &'static [u8], inode: u64, file: u64, start: u64) -> RawEvent<'static> {
     RawEvent {
         result: 3,
         file,
@@ -68,7 +74,7 @@ fn open(name: &'static [u8], inode: u64, file: u64, start: u64) -> RawEvent<'sta
     }
 }
 
-fn operations(compiler: &mut Compiler, events: &[RawEvent<'_>]) -> Vec<Operation> {
+pub(super) fn operations(compiler: &mut Compiler, events: &[RawEvent<'_>]) -> Vec<Operation> {
     let mut out = Vec::new();
     for event in events {
         compiler.event(event, &mut out);

@@ -9,7 +9,8 @@ use super::{origin, read, written};
 
 fn names() -> Names {
     let mut hashing = Hashing::new(NameKey([1; 32]));
-    hashing.path(ROOT, b"a/b").unwrap();
+    let a = hashing.part(ROOT, b"a").unwrap();
+    hashing.part(a, b"b").unwrap();
     hashing.names
 }
 
@@ -139,6 +140,23 @@ fn more_operations_than_a_block_holds_are_read_in_order() {
     assert_eq!(read(&bytes).unwrap().1, operations);
     // Columns of small differences pack well.
     assert!(bytes.len() < operations.len() * 4, "{}", bytes.len());
+}
+
+/// Their names take 35 MB, and a part has at most 32 MiB.
+#[test]
+fn a_tree_with_more_names_than_a_part_holds_is_written_in_several() {
+    let mut hashing = Hashing::new(NameKey([1; 32]));
+    let entries: Vec<KeptEntry> = (0..140_000)
+        .map(|at: u32| KeptEntry {
+            path: hashing.part(ROOT, format!("{at:0250}").as_bytes()).unwrap(),
+            kind: EntryKind::File,
+            size: 1,
+            stored: 1,
+            target: 0,
+        })
+        .collect();
+    let bytes = written(&hashing.names, &entries, &[]);
+    assert!(read(&bytes).unwrap().0 == entries);
 }
 
 #[test]

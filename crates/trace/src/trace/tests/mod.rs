@@ -2,6 +2,7 @@
 
 mod events;
 mod files;
+mod naming;
 
 use super::*;
 
