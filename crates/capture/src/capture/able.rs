@@ -93,7 +93,7 @@ impl KernelSeen {
             return Err(Failure::unable(
                 "this container numbers processes in its own way, and the kernel side in that of the machine",
             )
-            .next("record on the machine itself, by the process's number there"));
+            .next("record on the machine itself, by the process's number there; the container must have the directory by the same path"));
         }
         Ok(architecture)
     }

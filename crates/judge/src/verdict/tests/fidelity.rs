@@ -217,17 +217,17 @@ fn a_gate_does_not_answer_on_a_replay_that_is_not_like_its_application() {
     let gated = |at_home: AtHome| {
         let (head, data) = measured(recorded(), &[at_home; 5]);
         let record = record_of(head, data);
-        let question = crate::verdict::Threshold {
+        let question = Threshold {
             worse_than: 0.05,
             confidence: None,
             workloads: Vec::new(),
             metric: None,
             anyway: false,
         };
-        crate::verdict::gate(&[(&record, 0)], &[(&record, 1)], &question).unwrap()
+        gate(&[(&record, 0)], &[(&record, 1)], &question).unwrap()
     };
-    assert_eq!(gated(ALIKE).outcome, crate::verdict::GateOutcome::Passed);
+    assert_eq!(gated(ALIKE).outcome, GateOutcome::Passed);
     let unlike = gated(AtHome { time: 1.5, ..ALIKE });
-    assert_eq!(unlike.outcome, crate::verdict::GateOutcome::Undecided);
+    assert_eq!(unlike.outcome, GateOutcome::Undecided);
     assert_eq!(unlike.answers[0].more, None);
 }
