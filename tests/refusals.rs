@@ -20,6 +20,7 @@ use directories::{
 };
 use options::{
     a_command_that_clients_cannot_measure_together_is_refused_before_it_is_tried,
+    data_beyond_all_numbers_are_refused_for_want_of_room,
     files_whose_names_promise_an_unknown_format_are_refused,
     options_that_a_place_would_ignore_are_refused, options_without_a_question_for_them_are_refused,
 };
@@ -384,6 +385,7 @@ pub(crate) fn tests() -> Vec<needs::Test> {
         permission_to_wipe_what_no_study_names_is_refused,
         options_that_a_place_would_ignore_are_refused,
         options_without_a_question_for_them_are_refused,
+        data_beyond_all_numbers_are_refused_for_want_of_room,
         a_command_that_clients_cannot_measure_together_is_refused_before_it_is_tried,
         files_whose_names_promise_an_unknown_format_are_refused,
         unknown_words_are_refused_with_their_place_and_the_nearest,

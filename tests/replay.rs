@@ -122,8 +122,15 @@ fn a_program_that_adapts_to_its_storage_is_named_and_not_judged_by_its_elapsed_t
         (ADAPTS, "adapts.trace", true),
         (STEADY, "steady.trace", false),
     ] {
-        recorded(&ground, program, trace);
-        let info = ground.stackrace(&["trace", "info", trace, "--json"]);
+        // Who waits for whose sync is up to the scheduler: a busy machine may leave each thread its own.
+        let info = (0..5).find_map(|_| {
+            let _ = fs::remove_file(ground.path().join(trace));
+            recorded(&ground, program, trace);
+            let info = ground.stackrace(&["trace", "info", trace, "--json"]);
+            let told: serde_json::Value = serde_json::from_str(&info.out).unwrap();
+            (told["shared-syncs"].as_u64() > Some(20) || !adapts).then_some(info)
+        });
+        let info = info.unwrap();
         let words = [
             "compare", "a", "b", "--anyway", "--replay", trace, "--rounds", "3",
         ];

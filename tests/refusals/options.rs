@@ -98,6 +98,21 @@ pub(crate) fn options_without_a_question_for_them_are_refused() {
     refused(&ground, &files, 2, &["a number of files, and no size"]);
 }
 
+/// Sizes whose sum no number holds.
+pub(crate) fn data_beyond_all_numbers_are_refused_for_want_of_room() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    let files = [
+        "load",
+        "a",
+        "files",
+        "count=2100",
+        "size-min=9PB",
+        "size-max=9PB",
+    ];
+    refused(&ground, &files, 3, &["free"]);
+}
+
 /// A file whose name promises another format than would be in it.
 pub(crate) fn files_whose_names_promise_an_unknown_format_are_refused() {
     let ground = Ground::new();

@@ -214,6 +214,28 @@ fn named(name: &str, words: &[String], free: u64) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
+/// Words with commas between them: `read, write`. A comma in brackets, as patterns have it, belongs to its word.
+fn separate(text: &str) -> Vec<String> {
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let mut words = vec![String::new()];
+    let mut open = 0_usize;
+    for sign in bare.unwrap_or(text).chars() {
+        match sign {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        match words.last_mut() {
+            Some(word) if sign != ',' || open > 0 => word.push(sign),
+            _ => words.push(String::new()),
+        }
+    }
+    let word = |word: &String| word.trim().trim_matches('"').to_owned();
+    words.iter().map(word).collect()
+}
+
 /// A value as its setting takes it. What cannot be read so stays a text, and is refused as one.
 fn value(text: &str, kind: Option<Kind>) -> Value {
     let read = match kind {
@@ -225,12 +247,18 @@ fn value(text: &str, kind: Option<Kind>) -> Value {
         Some(Kind::Flag) => text.parse().map(Value::Flag).ok(),
         Some(Kind::Texts) => {
             // A list copied from a study keeps its brackets and quotes.
-            let bare = text
-                .strip_prefix('[')
-                .and_then(|rest| rest.strip_suffix(']'));
-            let words = bare.unwrap_or(text).split(',');
-            let word = |word: &str| Value::Text(word.trim().trim_matches('"').to_owned());
-            Some(Value::List(words.map(word).collect()))
+            let list = toml::from_str::<toml::Table>(&format!("list = {text}"));
+            let list = list
+                .ok()
+                .and_then(|table| table["list"].as_array().cloned());
+            let words = match list.filter(|_| text.starts_with('[')) {
+                Some(list) => list
+                    .iter()
+                    .map(|one| one.as_str().map(str::to_owned))
+                    .collect(),
+                None => Some(separate(text)),
+            };
+            words.map(|words| Value::List(words.into_iter().map(Value::Text).collect()))
         }
         _ => None,
     };
@@ -323,6 +351,16 @@ mod tests {
             ("true", Some(Kind::Flag), Value::Flag(true)),
             ("yes", Some(Kind::Flag), text("yes")),
             ("4KiB", Some(Kind::Bytes), text("4KiB")),
+            (
+                "[\"conv=fsync,notrunc\", \"of=f\"]",
+                Some(Kind::Texts),
+                Value::List(vec![text("conv=fsync,notrunc"), text("of=f")]),
+            ),
+            (
+                "tps=tps: ([0-9,.]+),b=b",
+                Some(Kind::Texts),
+                Value::List(vec![text("tps=tps: ([0-9,.]+)"), text("b=b")]),
+            ),
             (
                 "a, b",
                 Some(Kind::Texts),

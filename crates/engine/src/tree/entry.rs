@@ -42,7 +42,7 @@ pub fn total_bytes(entries: &[TreeEntry]) -> u64 {
         EntryKind::File { bytes } => bytes,
         EntryKind::Directory | EntryKind::Symlink { .. } => 0,
     };
-    entries.iter().map(bytes).sum()
+    entries.iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Each entry must lie in the root or in a directory listed before it: so no path leaves the root,

@@ -56,11 +56,23 @@ pub(super) fn is_global(name: &str) -> bool {
     name.starts_with(GLOBAL)
 }
 
+/// Longest line, bytes: fio reads lines in pieces of 4096 or 8192 bytes, by version.
+const LINE_MAX: usize = 4000;
+
 /// The sections of a job, in their order.
 pub(super) fn sections<'a>(text: &'a str, faults: &mut Vec<JobFault>) -> Vec<JobSection<'a>> {
     let mut sections: Vec<JobSection<'a>> = Vec::new();
     let mut global: Vec<JobOption<'a>> = Vec::new();
     for (index, text) in text.lines().enumerate() {
+        // What stands behind is a line of its own for fio, and what hides it here would not hide it there.
+        if text.len() > LINE_MAX {
+            faults.push(JobFault::at(
+                index + 1,
+                "this line is longer than fio reads at once",
+                format!("write lines of at most {LINE_MAX} bytes"),
+            ));
+            continue;
+        }
         let (line, text) = (index + 1, text.trim());
         if text.is_empty() || text.starts_with([';', '#']) {
             continue;

@@ -160,3 +160,12 @@ fn commands_are_told_and_no_name_adds_one() {
         FioJob::read(name).unwrap();
     }
 }
+
+/// fio reads the rest of a long line as a line of its own.
+#[test]
+fn nothing_hides_behind_a_comment_that_is_longer_than_fio_reads() {
+    let comment = format!(";{}exec_prerun=touch owned", "A".repeat(8190));
+    let (line, why) = refused(&format!("size=1m\n{comment}")).unwrap();
+    assert_eq!(line, 6);
+    assert!(why.contains("longer than fio reads"), "{why}");
+}

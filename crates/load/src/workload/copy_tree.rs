@@ -94,8 +94,8 @@ impl Workload for CopyTree {
         let one = self.source.cost();
         Cost {
             // Read once, written once.
-            measured_bytes: Some(one.prepare_bytes * 2),
-            disk_bytes: one.disk_bytes * 2,
+            measured_bytes: Some(one.prepare_bytes.saturating_mul(2)),
+            disk_bytes: one.disk_bytes.saturating_mul(2),
             files: one.files * 2,
             ..one
         }

@@ -94,14 +94,19 @@ impl Workload for ExtractTar {
         // An archive has a header of 512 bytes for each entry, a file system a block. How many
         // entries a real archive has is not known before it is read.
         let (bytes, entries) = match &self.archive {
-            Archive::Made(source) => (source.bytes + source.entries * 1024, source.entries),
+            Archive::Made(source) => (
+                source.bytes.saturating_add(source.entries * 1024),
+                source.entries,
+            ),
             Archive::Real { bytes, .. } => (*bytes, 0),
         };
         Cost {
             prepare_bytes: bytes,
             // The archive read, its content written.
-            measured_bytes: Some(bytes * 2),
-            disk_bytes: bytes * 2 + entries * ENTRY_BYTES,
+            measured_bytes: Some(bytes.saturating_mul(2)),
+            disk_bytes: bytes
+                .saturating_mul(2)
+                .saturating_add(entries * ENTRY_BYTES),
             measured_ns: None,
             files: entries + 1,
             working_set_bytes: bytes,

@@ -368,12 +368,13 @@ impl Workload for Files {
     fn cost(&self) -> Cost {
         let bytes = self.bytes_expected();
         // A file takes at least one block of 4 KiB and an inode.
-        let disk = (bytes + self.count * 4096).max(1 << 20);
+        let blocks = self.count.saturating_mul(4096);
+        let disk = bytes.saturating_add(blocks).max(1 << 20);
         Cost {
             prepare_bytes: 0,
             // Written by `create`, and once more read.
             measured_bytes: Some(if self.phases.iter().any(|phase| phase.word == "read") {
-                bytes * 2
+                bytes.saturating_mul(2)
             } else {
                 bytes
             }),

@@ -319,10 +319,27 @@ impl FindRate {
         self.io.run(&spec, place)
     }
 
+    /// Returns true if a step at this rate kept the bound.
+    fn keeps(&self, step: &PhaseOutcome, rate: f64) -> bool {
+        let done: u64 = step.ops.iter().map(|op| op.count).sum();
+        let lately = (rate * self.bound.ns as f64 / 1e9) as u64;
+        !stalled(done, step.unissued, lately, self.bound.beyond / 2.0)
+            && self
+                .latency(step)
+                .is_some_and(|ns| ns <= self.bound.ns as f64)
+    }
+
     fn latency(&self, outcome: &PhaseOutcome) -> Option<f64> {
         let (all, sum_ns) = metric::latencies_of_all(outcome, &self.ops())?;
         Some(metric::figure(&all, sum_ns, self.bound.which))
     }
+}
+
+/// Returns true if a step left more than a share of what was due, which no latency tells of: it was later than the bound,
+/// but for what was due so lately that it could still have kept it.
+fn stalled(done: u64, unissued: u64, lately: u64, share: f64) -> bool {
+    let late = unissued.saturating_sub(lately) as f64;
+    late > share * (done as f64 + late)
 }
 
 /// A step that did not come to its end: it ends the search, and is what came of the phase.
@@ -407,9 +424,7 @@ impl Workload for FindRate {
             if step.ended != PhaseEnd::Complete {
                 return Err(Cut::Short(Box::new(step)));
             }
-            let kept = self
-                .latency(&step)
-                .is_some_and(|ns| ns <= self.bound.ns as f64);
+            let kept = self.keeps(&step, rate);
             all.followed_by(step);
             Ok(Some(kept))
         };
@@ -459,6 +474,14 @@ mod tests {
             assert!((rate.holds..=rate.breaks).contains(&limit), "{rate:?}");
             assert!(rate.breaks / rate.holds <= NEAR && tried < 20, "{tried}");
         }
+    }
+
+    #[test]
+    fn what_was_due_and_never_begun_was_later_than_the_bound() {
+        // 100,000 a second for a second, 5 ms, p99.
+        assert!(!stalled(70_000, 0, 500, 0.005));
+        assert!(!stalled(70_000, 500, 500, 0.005));
+        assert!(stalled(70_000, 30_000, 500, 0.005));
     }
 
     #[test]

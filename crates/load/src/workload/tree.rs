@@ -204,7 +204,7 @@ impl Source {
         Cost {
             prepare_bytes: self.bytes,
             measured_bytes: Some(0),
-            disk_bytes: self.bytes + self.entries * ENTRY_BYTES,
+            disk_bytes: self.bytes.saturating_add(self.entries * ENTRY_BYTES),
             measured_ns: None,
             files: self.entries,
             working_set_bytes: self.bytes,

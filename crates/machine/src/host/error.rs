@@ -87,6 +87,14 @@ pub enum HostError {
         /// Time that it was given, s.
         limit_s: u32,
     },
+    /// A command that was to end and cannot be ended from here.
+    #[error("`{command}` cannot be ended: its process {process} belongs to another user")]
+    NotEnded {
+        /// The command as it would be typed.
+        command: String,
+        /// Its number.
+        process: i32,
+    },
     /// A system call on a path failed.
     #[error("cannot {what} {}: {cause}", path.shown())]
     Path {
@@ -240,6 +248,7 @@ impl HostError {
             }
             Self::Elsewhere { next, .. } => next.clone(),
             Self::NotStarted { .. } => String::new(),
+            Self::NotEnded { process, .. } => format!("sudo kill -- -{process}"),
             Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
                 as_root()
             }

@@ -8,6 +8,7 @@
 
 use super::{HostError, adopted, process, reading, tools};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use stackrace_base::event::shell;
 use stackrace_base::owned::held::with_real_names;
@@ -134,7 +135,7 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let stdout = child.stdout.take().map(|pipe| printed(pipe, call));
     let stderr = child.stderr.take().map(|pipe| kept(pipe, last));
     let held = hold_process(pid).map_err(|errno| not_started(errno.into()))?;
-    let cut = watch(call, &held, pid, began);
+    let cut = watch(call, &held, pid, began)?;
     let ended_ns = SystemClock.now_ns().saturating_sub(began);
     let [read_bytes, written_bytes] = moved(pid);
     if !call.leaves_server {
@@ -146,11 +147,13 @@ pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     if !call.leaves_server {
         end_those(&|directory| directory == real);
     }
-    // Most programs leave what they wrote in memory, and the fastest memory would win.
+    // Most programs leave what they wrote in memory, and the fastest memory would win. Not the program's time: that for
+    // finding what it left, which grows with all processes of the machine.
     let elapsed_ns = match call.durable && cut.is_none() {
         true => {
+            let written = SystemClock.now_ns();
             reading::sync(call.directory)?;
-            SystemClock.now_ns().saturating_sub(began)
+            ended_ns.saturating_add(SystemClock.now_ns().saturating_sub(written))
         }
         false => ended_ns,
     };
@@ -216,7 +219,15 @@ fn found(argv: &[OsString]) -> Result<PathBuf, HostError> {
 }
 
 /// Waits for the end of a program, and brings it about where it must end.
-fn watch(call: &ProgramCall<'_>, held: &OwnedFd, pid: Pid, began: u64) -> Option<ProgramCut> {
+///
+/// # Errors
+/// It must end, and belongs to another user.
+fn watch(
+    call: &ProgramCall<'_>,
+    held: &OwnedFd,
+    pid: Pid,
+    began: u64,
+) -> Result<Option<ProgramCut>, HostError> {
     let look = Timespec {
         tv_sec: 0,
         tv_nsec: LOOK_MS * 1_000_000,
@@ -226,7 +237,7 @@ fn watch(call: &ProgramCall<'_>, held: &OwnedFd, pid: Pid, began: u64) -> Option
         // pidfd_open(2): it can be read from when the process has ended.
         let ended = poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&look));
         if ended.is_ok_and(|ready| ready > 0) {
-            return asked.map(|(why, _)| why);
+            return Ok(asked.map(|(why, _)| why));
         }
         let now = SystemClock.now_ns();
         let why = match (call.stopped)() {
@@ -240,7 +251,13 @@ fn watch(call: &ProgramCall<'_>, held: &OwnedFd, pid: Pid, began: u64) -> Option
                 let _ = kill_process_group(pid, Signal::TERM);
             }
             (Some((_, at)), _) if now.saturating_sub(at) > GRACE_NS => {
-                let _ = kill_process_group(pid, Signal::KILL);
+                let killed = kill_process_group(pid, Signal::KILL);
+                // A group of which nothing may be ended: it is not waited for without end.
+                let ours = killed != Err(Errno::PERM);
+                ours.then_some(()).ok_or_else(|| HostError::NotEnded {
+                    command: shell(call.argv),
+                    process: pid.as_raw_nonzero().get(),
+                })?;
             }
             _ => {}
         }

@@ -14,17 +14,24 @@ const EXAMPLE: &str = "[sizes] data = { scaled = \"512 MiB\", full = \"16 GiB\" 
 /// The word that asks for full size, and the text that is written before a study's own.
 const FULL: &str = "full";
 const ASKED: &str = "scale = \"full\"\n";
+const WORD: &str = "\"full\"";
 
 /// The text of a study, asked for at full size.
 pub fn full_size(text: &[u8]) -> Vec<u8> {
-    let table: Option<toml::Table> = std::str::from_utf8(text)
+    let said: Option<SaidScale> = std::str::from_utf8(text)
         .ok()
-        .and_then(|text| text.parse().ok());
-    // A study that was saved after it was run at full size says so itself.
-    match table.and_then(|table| Some(table.get("scale")?.as_str()? == FULL)) {
-        Some(true) => text.to_vec(),
-        _ => [ASKED.as_bytes(), text].concat(),
+        .and_then(|text| toml::from_str(text).ok());
+    match said.map(|said| said.scale.span()) {
+        // In place of the size that the study says.
+        Some(at) => [&text[..at.start], WORD.as_bytes(), &text[at.end..]].concat(),
+        None => [ASKED.as_bytes(), text].concat(),
     }
+}
+
+/// The size that a study says.
+#[derive(serde::Deserialize)]
+struct SaidScale {
+    scale: toml::Spanned<String>,
 }
 
 /// Replaces every size by the one that is asked for.

@@ -207,6 +207,11 @@ fn a_study_has_one_of_its_sizes() {
     );
     let text = full_size(SIZED.as_bytes());
     assert_eq!(full_size(&text), text, "asked once more");
+    // A study may say its size, whichever it is.
+    let said = ["scale = \"scaled\" # small\n".as_bytes(), SIZED.as_bytes()].concat();
+    let said = full_size(&said);
+    assert!(said.starts_with(b"scale = \"full\" # small\n"));
+    assert_eq!(sized(&said).ok().unwrap().trial_disk_bytes(), 1 << 30);
     let full = sized(&text).ok().unwrap();
     assert_eq!(
         (full.trial_disk_bytes(), full.decide.rounds_max),
